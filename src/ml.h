@@ -1,0 +1,220 @@
+/* ml.h - the public C API of krafla-web. Programs, the wasm exports and most tests see only this file.
+ *
+ * The design in one breath:
+ *
+ *   bytes --loader--> ml_model --+
+ *                                +--> ml_session: ids --eval--> logits --sampler--> id
+ *                    options  ---+
+ *
+ *   ml_model    Immutable: configuration and weights. May serve any number of sessions, from any thread.
+ *   ml_session  One mutable timeline of tokens over one model. Owns the KV cache, the recurrent state and
+ *               the logits. Used by one thread at a time (it has worker threads of its own).
+ *   ml_sampler  Turns logits into one token id. Owns its random state.
+ *   *_options   The caller's wishes. A zeroed struct means the defaults.
+ *
+ * Nothing is global and nothing here ends the process. Every call that can fail returns an ml_status and,
+ * when `error` is not NULL, fills it with one line that names the field, its value, the rule it breaks and
+ * its byte offset. After a failure every object that existed before the call is still usable, and `*out` is
+ * untouched. Files are hostile: all sizes are checked before memory is asked for.
+ *
+ * The output is a function of the weights, the ids and the options alone: instruction set, thread count,
+ * batch size and build do not change a bit of it (docs/NUMERICS.md).
+ */
+#ifndef ML_H
+#define ML_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------- status and errors */
+
+typedef enum ml_status {
+  ML_OK = 0,
+  ML_E_IO = 1,      /* a file cannot be opened, read or written */
+  ML_E_FORMAT = 2,  /* bytes that are not a valid file of the format */
+  ML_E_SHAPE = 3,   /* a dimension that is zero, over its limit, or at odds with another one */
+  ML_E_NOMEM = 4,   /* memory could not be had, or would not fit the address space */
+  ML_E_ARG = 5,     /* an argument out of range, for example a token id that the model lacks */
+  ML_E_CONTEXT = 6, /* more tokens than the context holds */
+  ML_E_NUMERIC = 7, /* an activation or logit became infinite or NaN */
+  ML_E_STATE = 8    /* the call does not fit what happened before, for example sampling before any token */
+} ml_status;
+
+/* "ML_E_FORMAT" and so on; "ML_E_UNKNOWN" for a number that is none of them. Never NULL. */
+const char *ml_status_name(ml_status status);
+
+#define ML_NO_OFFSET UINT64_MAX
+
+typedef struct ml_error {
+  ml_status status;
+  uint64_t offset;   /* byte offset in the file, or ML_NO_OFFSET */
+  char message[240]; /* one line of UTF-8, always terminated */
+} ml_error;
+
+/* ---------------------------------------------------------------- memory */
+
+/* Where an object's memory comes from. `allocate` returns NULL when there is none; the result need not be
+ * aligned beyond max_align_t, nor zeroed. Copied by the object, which uses it until it is freed. */
+typedef struct ml_allocator {
+  void *(*allocate)(void *user, size_t size);
+  void (*release)(void *user, void *memory);
+  void *user;
+} ml_allocator;
+
+/* ---------------------------------------------------------------- model */
+
+typedef struct ml_model ml_model;
+typedef struct ml_loader ml_loader;
+
+typedef struct ml_load_options {
+  const ml_allocator *allocator; /* NULL: malloc and free */
+  uint64_t total_size;           /* bytes that the source holds, 0 when unknown (ml_loader_* only) */
+  uint64_t memory_limit;         /* refuse with ML_E_NOMEM a model that needs more bytes; 0: no limit */
+} ml_load_options;
+
+/* Streaming: make a loader, push the file's bytes in pieces of any size, finish. Each array goes straight to
+ * its final place, so peak memory is the weights. The header is checked as soon as its 256 bytes are there,
+ * and before any weight memory is asked for. The first failure is final: later calls return it again.
+ * ml_loader_finish hands over the model and leaves a loader that can only be freed. */
+ml_status ml_loader_new(ml_loader **out, const ml_load_options *options, ml_error *error);
+ml_status ml_loader_push(ml_loader *loader, const void *bytes, size_t size, ml_error *error);
+ml_status ml_loader_finish(ml_loader *loader, ml_model **out, ml_error *error);
+void ml_loader_free(ml_loader *loader); /* NULL is allowed */
+
+/* A whole file in memory. ml_model_open copies the weights; `bytes` may go away afterwards.
+ * ml_model_map points into `bytes` wherever the format allows it (f16 scales and convolutions are copied);
+ * `bytes` must be 64-byte aligned, stay unchanged and outlive the model. Both give the same results. */
+ml_status ml_model_open(ml_model **out, const void *bytes, size_t size, const ml_load_options *options,
+                        ml_error *error);
+ml_status ml_model_map(ml_model **out, const void *bytes, size_t size, const ml_load_options *options,
+                       ml_error *error);
+void ml_model_free(ml_model *model); /* NULL is allowed; no session of it may be left */
+
+/* What a model is. Sizes in elements unless the name says bytes. */
+typedef struct ml_model_info {
+  uint32_t dim, n_layers, n_heads, n_kv_heads, head_dim, hidden_dim;
+  uint32_t vocab;
+  uint32_t max_seq;           /* longest context that the model allows */
+  uint32_t n_linear_layers;   /* of n_layers: gated delta rule instead of attention */
+  uint32_t n_window_layers;   /* of n_layers: behind the sliding window */
+  uint32_t sliding_window;    /* positions, 0: none */
+  const char *weight_type;    /* "Q8_0", "Q4_0" or "Q4_0+Q8_0" */
+  uint64_t n_parameters;      /* weights of all arrays */
+  uint64_t file_bytes;        /* that the header implies, without the padding after the last array */
+  uint64_t trailing_bytes;    /* bytes of the source after the last array and its padding */
+  uint64_t weight_bytes;      /* memory that the model holds, what ml_model_map borrows included */
+} ml_model_info;
+
+const ml_model_info *ml_model_get_info(const ml_model *model);
+
+/* Counts NaN and infinite values among f32 weights and scales: such files load (any scale is valid) but
+ * cannot give sensible output. Reads every scale once. */
+uint64_t ml_model_count_non_finite(const ml_model *model);
+
+/* ---------------------------------------------------------------- session */
+
+typedef struct ml_session ml_session;
+typedef struct ml_imatrix ml_imatrix;
+
+/* Sees a stage's output as it is computed: `values` are the `n` floats of one `position` (0-based) after
+ * `stage` of `layer` (-1 outside the layers). Called on the caller's thread. `values` is gone afterwards.
+ * Stages are listed in docs/NUMERICS.md. */
+typedef void ml_trace_fn(void *user, const char *stage, int32_t layer, uint32_t position, const float *values,
+                         size_t n);
+
+typedef struct ml_session_options {
+  uint32_t n_ctx;     /* positions to keep room for; 0: the smaller of max_seq and 4096 */
+  uint32_t n_batch;   /* prompt tokens per pass; 0: 64. Changes speed and memory, never results */
+  uint32_t n_threads; /* 0: 1. Clamped to 64 */
+  bool exact;         /* weights dequantized, activations not quantized, double accumulation: slow, for proof */
+  const char *isa;    /* kernel implementation by name (ml_isa_name), NULL: the best for this machine */
+  const ml_allocator *allocator; /* NULL: malloc and free */
+  ml_imatrix *imatrix;           /* gathers sums of squared inputs of the matrices; NULL: none */
+  ml_trace_fn *trace;            /* NULL: none */
+  void *trace_user;
+} ml_session_options;
+
+/* Bytes that ml_session_new would ask for, or 0 when the options are refused. */
+uint64_t ml_session_memory(const ml_model *model, const ml_session_options *options);
+
+ml_status ml_session_new(ml_session **out, const ml_model *model, const ml_session_options *options,
+                         ml_error *error);
+void ml_session_free(ml_session *session); /* NULL is allowed */
+
+/* Appends ids[0..n) to the timeline; afterwards ml_session_logits gives the logits of the last one.
+ * All ids are checked first: ML_E_ARG for an id outside the vocabulary or n = 0, ML_E_CONTEXT when they do
+ * not fit; the session is then as before. After ML_E_NUMERIC the session is as before if its layers allow
+ * taking tokens back, and empty otherwise (see ml_session_truncate). */
+ml_status ml_session_eval(ml_session *session, const int32_t *ids, size_t n, ml_error *error);
+
+/* The same with the logits of every position: `logits` are `vocab` floats, in exact mode `logits_exact` has
+ * them in double too (else NULL). Both are gone when the callback returns; a callback that returns false
+ * ends the call early with ML_OK, after that position. */
+typedef bool ml_logits_fn(void *user, uint32_t position, const float *logits, const double *logits_exact);
+ml_status ml_session_score(ml_session *session, const int32_t *ids, size_t n, ml_logits_fn *on_logits,
+                           void *user, ml_error *error);
+
+/* Logits of the last position, `vocab` floats, NULL while the timeline is empty. Valid until the next call
+ * on the session. */
+const float *ml_session_logits(const ml_session *session);
+
+uint32_t ml_session_n_past(const ml_session *session); /* tokens in the timeline */
+uint32_t ml_session_n_ctx(const ml_session *session);
+const char *ml_session_isa(const ml_session *session); /* kernels in use, for example "scalar" */
+uint32_t ml_session_n_threads(const ml_session *session); /* threads that really started */
+
+/* Keeps the first `n_keep` tokens and forgets the rest, if that can be exact; otherwise (a recurrent layer,
+ * or a sliding window that has already overwritten what would be needed) forgets everything.
+ * Returns the tokens kept: n_keep or 0 (or the present count when that is smaller). The logits are gone
+ * unless nothing changed. */
+uint32_t ml_session_truncate(ml_session *session, uint32_t n_keep);
+
+/* Names of the kernel implementations that this build and machine can run, best first; NULL past the end. */
+const char *ml_isa_name(size_t index);
+
+/* ---------------------------------------------------------------- importance matrix */
+
+/* Sums of squared inputs of every matrix, gathered while sessions run (one session at a time). */
+ml_status ml_imatrix_new(ml_imatrix **out, const ml_model *model, const ml_allocator *allocator,
+                         ml_error *error);
+void ml_imatrix_free(ml_imatrix *imatrix);
+uint64_t ml_imatrix_size(const ml_imatrix *imatrix);                    /* bytes of its file */
+void ml_imatrix_write(const ml_imatrix *imatrix, void *out);            /* that many bytes, format MLI1 */
+ml_status ml_imatrix_check(const void *bytes, size_t size, ml_error *error); /* is this a valid MLI1 file? */
+
+/* ---------------------------------------------------------------- sampler */
+
+typedef struct ml_sampler ml_sampler;
+
+/* Applied in this order: penalties, temperature, top_k, top_p, min_p (as Hugging Face transformers does).
+ * A zero switches a step off; temperature 0 takes the largest logit (the lowest id among equals). */
+typedef struct ml_sampler_options {
+  float temperature;        /* >= 0, finite */
+  uint32_t top_k;           /* keep the k likeliest */
+  float top_p;              /* 0 or in (0, 1]: keep the likeliest until their probability reaches this */
+  float min_p;              /* in [0, 1]: drop what is less likely than this share of the likeliest */
+  float repetition_penalty; /* 0 or > 0: seen tokens: positive logits are divided by it, others multiplied */
+  float presence_penalty;   /* finite: subtracted once from the logit of a seen token */
+  float frequency_penalty;  /* finite: subtracted for every time a token was seen */
+  uint64_t seed;            /* every value is a seed of its own */
+} ml_sampler_options;
+
+ml_status ml_sampler_new(ml_sampler **out, uint32_t vocab, const ml_sampler_options *options,
+                         const ml_allocator *allocator, ml_error *error);
+void ml_sampler_free(ml_sampler *sampler);
+/* Tells the sampler of a token in the timeline (prompt or generated), for the penalties. */
+ml_status ml_sampler_accept(ml_sampler *sampler, int32_t id, ml_error *error);
+/* Picks from `logits` (`vocab` floats, not changed). ML_E_NUMERIC if one of them is NaN or +infinity
+ * (-infinity means never). Does not accept the token by itself. */
+ml_status ml_sampler_sample(ml_sampler *sampler, const float *logits, int32_t *id, ml_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
