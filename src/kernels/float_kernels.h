@@ -1,0 +1,236 @@
+/* float_kernels.h - the float kernels, written once over eight lanes (v8). The file of an instruction set
+ * includes its vocabulary (vec_scalar.h or its twin) and then this one, so that the order of operations is
+ * equal by construction. Names begin with `k_`; the including file puts them into its table.
+ *
+ * Reductions: lane k adds elements k, k + 8, ... in order, missing ones are +0, then v8_sum. */
+#include <math.h>
+
+#include "kernels/kernels.h"
+
+/* Elements i ... i + 7 of n; past the end loads give +0 and stores nothing. */
+static inline v8 k_at(const float *x, size_t i, size_t n) {
+  return i + 8 <= n ? v8_load(x + i) : v8_load_part(x + i, n - i);
+}
+
+static inline void k_put(float *x, size_t i, size_t n, v8 a) {
+  if (i + 8 <= n) v8_store(x + i, a);
+  else v8_store_part(x + i, a, n - i);
+}
+
+/* ---------------------------------------------------------------- elementary functions, eight at a time */
+
+/* exp, relative error below 2e-7. Below -87: 0. Above 88: infinity (nothing here needs the last
+ * 0.72 of the range). NaN stays NaN. */
+static inline v8 k_exp(v8 x) {
+  const v8 shift = v8_set(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
+  v8 low = v8_less(x, v8_set(-87.0f)), high = v8_less(v8_set(88.0f), x);
+  v8 inside = v8_select(low, v8_set(-87.0f), v8_select(high, v8_set(88.0f), x));
+  v8 shifted = v8_add(v8_mul(inside, v8_set(1.44269504f)), shift);
+  v8 n = v8_sub(shifted, shift);
+  v8 r = v8_sub(inside, v8_mul(n, v8_set(0x1.62ep-1f))); /* ln 2 in two parts; n * the first is exact */
+  r = v8_sub(r, v8_mul(n, v8_set(0x1.0bfbe8p-15f)));
+  v8 p = v8_set(0x1.6c6b9cp-10f); /* minimax of (e^r - 1 - r) / r^2 on |r| <= 0.35, error 8e-9 */
+  p = v8_add(v8_mul(p, r), v8_set(0x1.121022p-7f));
+  p = v8_add(v8_mul(p, r), v8_set(0x1.5555bep-5f));
+  p = v8_add(v8_mul(p, r), v8_set(0x1.5554d8p-3f));
+  p = v8_add(v8_mul(p, r), v8_set(0.5f));
+  v8 e = v8_add(v8_set(1.0f), v8_add(r, v8_mul(v8_mul(r, r), p)));
+  e = v8_mul(e, v8_pow2_of_shifted(shifted));
+  return v8_select(low, v8_set(0.0f), v8_select(high, v8_set(HUGE_VALF), e));
+}
+
+/* tanh: an odd polynomial below 0.625, from exp above; relative error below 4e-7. */
+static inline v8 k_tanh(v8 x) {
+  v8 one = v8_set(1.0f);
+  v8 a = v8_abs(x), square = v8_mul(x, x);
+  v8 p = v8_set(-0x1.8f8aa4p-8f); /* minimax of (tanh x - x) / x^3 in x^2, error 2e-8 */
+  p = v8_add(v8_mul(p, square), v8_set(0x1.580416p-6f));
+  p = v8_add(v8_mul(p, square), v8_set(-0x1.b92582p-5f));
+  p = v8_add(v8_mul(p, square), v8_set(0x1.110e1cp-3f));
+  p = v8_add(v8_mul(p, square), v8_set(-0x1.555552p-2f));
+  v8 near_zero = v8_add(x, v8_mul(v8_mul(x, square), p));
+  v8 e = k_exp(v8_add(a, a));
+  v8 far = v8_copysign(v8_sub(one, v8_div(v8_set(2.0f), v8_add(e, one))), x);
+  return v8_select(v8_less(a, v8_set(0.625f)), near_zero, far);
+}
+
+static inline v8 k_sigmoid(v8 x) {
+  v8 one = v8_set(1.0f);
+  return v8_div(one, v8_add(one, k_exp(v8_sub(v8_set(0.0f), x))));
+}
+
+static inline v8 k_silu(v8 x) { return v8_mul(x, k_sigmoid(x)); }
+
+/* 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */
+static inline v8 k_gelu(v8 x) {
+  v8 cube = v8_mul(v8_mul(x, x), x);
+  v8 inner = v8_mul(v8_set(0.797884561f), v8_add(x, v8_mul(v8_set(0.044715f), cube)));
+  return v8_mul(v8_mul(v8_set(0.5f), x), v8_add(v8_set(1.0f), k_tanh(inner)));
+}
+
+/* ---------------------------------------------------------------- reductions */
+
+static inline float k_dot(const float *x, const float *y, size_t n) {
+  v8 sum = v8_set(0.0f);
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8) sum = v8_add(sum, v8_mul(v8_load(x + i), v8_load(y + i)));
+  if (i < n) sum = v8_add(sum, v8_mul(v8_load_part(x + i, n - i), v8_load_part(y + i, n - i)));
+  return v8_sum(sum);
+}
+
+/* ---------------------------------------------------------------- quantizer */
+
+static bool k_quantize_block(int8_t *q, float *d, const float *x) {
+  v8 greatest = v8_set(0.0f);
+  v8 finite = v8_less(v8_set(0.0f), v8_set(1.0f));
+  for (int i = 0; i < ML_BLOCK; i += 8) {
+    v8 a = v8_abs(v8_load(x + i));
+    finite = v8_select(finite, v8_less(a, v8_set(HUGE_VALF)), finite); /* false for NaN too */
+    greatest = v8_max(greatest, a);
+  }
+  float amax = v8_greatest(greatest);
+  if (amax < 1e-30f) { /* 127 / amax would overflow */
+    *d = 0.0f;
+    for (int i = 0; i < ML_BLOCK; i++) q[i] = 0;
+    return v8_all(finite);
+  }
+  *d = amax / 127.0f;
+  v8 scale = v8_set(127.0f / amax), half = v8_set(0.5f), limit = v8_set(127.0f);
+  for (int i = 0; i < ML_BLOCK; i += 8) {
+    v8 element = v8_load(x + i);
+    v8 level = v8_add(v8_mul(element, scale), v8_copysign(half, element));
+    v8 size = v8_abs(level);
+    level = v8_select(v8_less(size, limit), level, v8_copysign(limit, level));
+    v8_store_i8(q + i, level);
+  }
+  return v8_all(finite);
+}
+
+static bool k_quantize(int8_t *q, float *d, const float *x, size_t n) {
+  bool finite = true;
+  for (size_t block = 0; block < n / ML_BLOCK; block++)
+    if (!k_quantize_block(q + block * ML_BLOCK, d + block, x + block * ML_BLOCK)) finite = false;
+  return finite;
+}
+
+/* ---------------------------------------------------------------- vectors */
+
+static void k_rms_norm(float *out, const float *x, const float *w, size_t n, float eps) {
+  v8 scale = v8_set(1.0f / sqrtf(k_dot(x, x, n) / (float)n + eps));
+  for (size_t i = 0; i < n; i += 8) k_put(out, i, n, v8_mul(v8_mul(k_at(x, i, n), scale), k_at(w, i, n)));
+}
+
+static void k_l2_norm(float *x, size_t n, float eps, float scale) {
+  v8 factor = v8_set(scale / sqrtf(k_dot(x, x, n) + eps));
+  for (size_t i = 0; i < n; i += 8) k_put(x, i, n, v8_mul(k_at(x, i, n), factor));
+}
+
+static void k_softcap(float *x, size_t n, float cap) {
+  v8 c = v8_set(cap);
+  for (size_t i = 0; i < n; i += 8) k_put(x, i, n, v8_mul(c, k_tanh(v8_div(k_at(x, i, n), c))));
+}
+
+static void k_add(float *x, const float *y, size_t n) {
+  for (size_t i = 0; i < n; i += 8) k_put(x, i, n, v8_add(k_at(x, i, n), k_at(y, i, n)));
+}
+
+static void k_silu_mul(float *x, const float *y, size_t n) {
+  for (size_t i = 0; i < n; i += 8) k_put(x, i, n, v8_mul(k_silu(k_at(x, i, n)), k_at(y, i, n)));
+}
+
+static void k_gelu_mul(float *x, const float *y, size_t n) {
+  for (size_t i = 0; i < n; i += 8) k_put(x, i, n, v8_mul(k_gelu(k_at(x, i, n)), k_at(y, i, n)));
+}
+
+static void k_mul_sigmoid(float *x, const float *y, size_t n) {
+  for (size_t i = 0; i < n; i += 8) k_put(x, i, n, v8_mul(k_at(x, i, n), k_sigmoid(k_at(y, i, n))));
+}
+
+static void k_mul_silu(float *x, const float *y, size_t n) {
+  for (size_t i = 0; i < n; i += 8) k_put(x, i, n, v8_mul(k_at(x, i, n), k_silu(k_at(y, i, n))));
+}
+
+static void k_rope(float *x, const float *cosine, const float *sine, size_t n) {
+  for (size_t i = 0; i < n; i += 8) {
+    v8 a = k_at(x, i, n);
+    k_put(x, i, n, v8_add(v8_mul(a, k_at(cosine, i, n)), v8_mul(v8_swap_pairs(a), k_at(sine, i, n))));
+  }
+}
+
+/* ---------------------------------------------------------------- attention */
+
+/* scores = e^(scores - greatest); returns their sum. */
+static float k_exp_scores(float *scores, size_t n) {
+  float greatest = scores[0];
+  for (size_t t = 1; t < n; t++) greatest = greatest < scores[t] ? scores[t] : greatest;
+  v8 top = v8_set(greatest), sum = v8_set(0.0f);
+  for (size_t i = 0; i < n; i += 8) {
+    k_put(scores, i, n, k_exp(v8_sub(k_at(scores, i, n), top)));
+    sum = v8_add(sum, k_at(scores, i, n)); /* read back: lanes past the end are +0 again */
+  }
+  return v8_sum(sum);
+}
+
+static void k_attend(const ml_attend *a) {
+  size_t n = a->head_dim;
+  uint32_t oldest = a->first % a->capacity;
+  for (uint32_t t = 0, row = oldest; t < a->count; t++) {
+    a->scores[t] = k_dot(a->q, a->k + row * n, n) * a->scale;
+    if (++row == a->capacity) row = 0;
+  }
+  if (a->softcap > 0.0f) k_softcap(a->scores, a->count, a->softcap);
+  v8 share = v8_set(1.0f / k_exp_scores(a->scores, a->count));
+  for (size_t i = 0; i < n; i += 8) { /* values in the order of their positions, eight columns at a time */
+    v8 sum = v8_set(0.0f);
+    for (uint32_t t = 0, row = oldest; t < a->count; t++) {
+      sum = v8_add(sum, v8_mul(v8_set(a->scores[t]), k_at(a->v + row * n, i, n)));
+      if (++row == a->capacity) row = 0;
+    }
+    k_put(a->out, i, n, v8_mul(sum, share));
+  }
+}
+
+/* ---------------------------------------------------------------- gated delta rule */
+
+/* The state's rows belong to key elements, so every sum over the key runs down the rows in order, eight
+ * value columns at a time; a column never meets another one. */
+static void k_delta_step(const ml_delta *a) {
+  size_t dv = a->dv;
+  v8 decay = v8_set(a->decay), beta = v8_set(a->beta);
+  for (size_t j = 0; j < dv; j += 8) {
+    v8 recalled = v8_set(0.0f); /* what the decayed state holds for k */
+    for (size_t i = 0; i < a->dk; i++) {
+      float *row = a->state + i * dv;
+      v8 s = v8_mul(k_at(row, j, dv), decay);
+      k_put(row, j, dv, s);
+      recalled = v8_add(recalled, v8_mul(s, v8_set(a->k[i])));
+    }
+    v8 change = v8_mul(beta, v8_sub(k_at(a->v, j, dv), recalled));
+    v8 read = v8_set(0.0f);
+    for (size_t i = 0; i < a->dk; i++) {
+      float *row = a->state + i * dv;
+      v8 s = v8_add(k_at(row, j, dv), v8_mul(v8_set(a->k[i]), change));
+      k_put(row, j, dv, s);
+      read = v8_add(read, v8_mul(s, v8_set(a->q[i])));
+    }
+    k_put(a->out, j, dv, read);
+  }
+}
+
+/* Taps in order, oldest first, from +0. */
+static void k_conv_silu(const ml_conv *a) {
+  uint32_t n_history = a->taps - 1;
+  size_t channels = a->channels;
+  for (size_t c = a->begin; c < a->end; c += 8) {
+    v8 input = k_at(a->x, c, a->end);
+    v8 sum = v8_set(0.0f);
+    for (uint32_t tap = 0, row = a->oldest; tap < n_history; tap++) {
+      v8 past = k_at(a->history + row * channels, c, a->end);
+      sum = v8_add(sum, v8_mul(k_at(a->weights + tap * channels, c, a->end), past));
+      if (++row == n_history) row = 0;
+    }
+    sum = v8_add(sum, v8_mul(k_at(a->weights + n_history * channels, c, a->end), input));
+    if (n_history) k_put(a->history + a->oldest * channels, c, a->end, input);
+    k_put(a->x, c, a->end, k_silu(sum));
+  }
+}

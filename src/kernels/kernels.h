@@ -1,0 +1,58 @@
+/* kernels.h - the table of hot functions. One implementation per instruction set fills it; `scalar` is the
+ * specification, and every other one but `exact` must give its very bits (docs/NUMERICS.md). */
+#ifndef ML_KERNELS_H
+#define ML_KERNELS_H
+
+#include <stdbool.h>
+
+#include "kernels/matrix.h"
+
+/* Causal attention of one query head at one position. K and V live in a ring: position p is row
+ * p % capacity. */
+typedef struct ml_attend {
+  float *out;           /* (head_dim) */
+  const float *q;       /* (head_dim) */
+  const float *k, *v;   /* (capacity, head_dim) */
+  uint32_t head_dim, capacity;
+  uint32_t first, count; /* positions first ... first + count - 1, at least one, at most capacity */
+  float scale;           /* on q.k */
+  float softcap;         /* 0: none */
+  float *scores;         /* (count), scratch */
+} ml_attend;
+
+/* One position of one value head of the gated delta rule. */
+typedef struct ml_delta {
+  float *out;        /* (dv) */
+  float *state;      /* (dk, dv), updated */
+  const float *q, *k; /* (dk), normalized; q scaled too */
+  const float *v;    /* (dv) */
+  uint32_t dk, dv;
+  float decay, beta;
+} ml_delta;
+
+/* One position of a causal convolution over channels begin ... end - 1, then SiLU, in place. */
+typedef struct ml_conv {
+  float *x;             /* (channels) */
+  float *history;       /* (taps - 1, channels), a ring; its oldest row is overwritten with the input */
+  const float *weights; /* (taps, channels), the last tap for the current input */
+  uint32_t channels, taps, begin, end;
+  uint32_t oldest;      /* row of the input taps - 1 positions ago */
+} ml_conv;
+
+typedef struct ml_kernels {
+  const char *name;
+#define ML_KERNEL(result, name, arguments) result(*name) arguments;
+#include "kernels/kernel_list.h"
+#undef ML_KERNEL
+} ml_kernels;
+
+/* By name; NULL when this build and machine lack it. NULL asks for the best. "exact" is not among them. */
+const ml_kernels *ml_kernels_find(const char *name);
+/* The slow double-precision table behind the `exact` option, and a matrix-vector product whose results are
+ * double as well, for the logits: y[r] = softcap'd row r of w times x (cols floats). */
+const ml_kernels *ml_kernels_exact(void);
+void ml_exact_matvec(double *y, const ml_matrix *w, const float *x, float softcap);
+/* Names, best first; NULL past the end. */
+const char *ml_kernels_name(size_t index);
+
+#endif
