@@ -1,0 +1,164 @@
+# krafla-web. `make` lists the targets; on a fresh Debian machine `make demo` and `make test` install what they need.
+#
+#   build/<configuration>/   one folder for each set of compiler flags, so that objects of different flags never mix
+#       native    what users run
+#       asan      address and undefined-behaviour sanitizers, asserts on
+#       m32       32-bit pointers and sizes, as in wasm32; asserts on
+#       fuzz      clang with libFuzzer and the sanitizers, asserts on
+#   build/venv, build/venv-hf, build/log   Python environments; what the last run of each test suite printed
+#
+# Settings: CC and CLANG choose compilers, CFLAGS adds flags, WERROR= lets warnings pass, V=1 shows the commands,
+# -j works. A change of compiler or flags rebuilds what it touches: each folder records its own (flags.txt).
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+
+Q   := $(if $(V),,@)
+say := @printf '  %-5s %s\n'
+export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
+
+# ---------------------------------------------------------------- sources
+
+# Programs and the wasm exports link against the library; everything else below src/ is the library.
+lib_sources  := $(filter-out src/cli/% src/wasm/%,$(wildcard src/*.c src/*/*.c))
+run_sources  := $(wildcard src/cli/*.c)
+unit_sources := $(wildcard tests/unit/*.c)
+fuzz_sources := $(wildcard tests/fuzz/fuzz_*.c)
+c_files      := $(wildcard src/*.[ch] src/*/*.[ch] tests/*/*.[ch])
+
+# ---------------------------------------------------------------- flags
+
+CFLAGS ?=
+WERROR ?= -Werror
+CLANG  ?= $(firstword $(shell command -v clang-19) $(shell command -v clang) clang)
+
+warnings      := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes $(WERROR)
+src_warnings  := $(warnings) -Wconversion
+sanitizers    := address,undefined -fno-sanitize-recover=all
+
+# The same bits everywhere (docs/NUMERICS.md): a product and a sum are rounded one after the other, never fused.
+# Comes after CFLAGS, which could otherwise undo it; flags that cannot be undone are refused.
+same_bits := -ffp-contract=off
+refused   := $(filter %fast-math -Ofast -mfma -funsafe% -fassociative% -freciprocal% -ffinite%,$(CC) $(CFLAGS))
+$(if $(refused),$(error $(refused) would change results between builds (docs/NUMERICS.md)))
+
+native_cc := $(CC)
+asan_cc   := $(CC)
+m32_cc    := $(CC)
+fuzz_cc    = $(CLANG)
+
+# -DNDEBUG: the library never ends the process that it is part of; its asserts run in the other configurations.
+native_flags := -O3 -DNDEBUG
+asan_flags   := -O1 -g -fno-omit-frame-pointer -fsanitize=$(sanitizers)
+m32_flags    := -O2 -g -m32 -msse2 -mfpmath=sse
+fuzz_flags   := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,$(sanitizers)
+
+# Files that need an instruction set get its flag here, and no other file does, so that a machine without it never
+# meets one of its instructions. Pattern-specific, for example  build/%/src/kernels/avx2.o: isa_flags := -mavx2
+isa_flags :=
+
+# ---------------------------------------------------------------- rules, the same for every configuration
+
+# $(call record,TEXT): rewrites the target only if its content changes, so that what depends on it is remade just then.
+record = $(Q)mkdir -p $(@D); printf '%s\n' '$1' | cmp -s - $@ || printf '%s\n' '$1' >$@
+
+# $(eval $(call configuration,NAME)): objects, library and programs of build/NAME.
+define configuration
+$1_compile   = $$($1_cc) -std=c11 $$($1_flags) -Isrc -pthread $$(CFLAGS) $$(same_bits)
+$1_lib      := $$(lib_sources:%.c=build/$1/%.o)
+$1_run      := $$(run_sources:%.c=build/$1/%.o)
+$1_unit     := $$(unit_sources:%.c=build/$1/%.o)
+
+build/$1/flags.txt: FORCE
+	$$(call record,$$($1_compile) | $$(src_warnings) | $$(shell $$($1_cc) -dumpfullversion -dumpversion 2>&1))
+
+build/$1/members.txt: FORCE
+	$$(call record,$$($1_lib))
+
+build/$1/%.o: %.c build/$1/flags.txt
+	$$(say) CC $$@
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$($1_compile) $$(if $$(filter tests/%,$$<),$$(warnings),$$(src_warnings)) $$(isa_flags) -MMD -MP -c -o $$@ $$<
+
+# Made anew each time: `ar` would keep the member of a source that is gone.
+build/$1/libml.a: $$($1_lib) build/$1/members.txt
+	$$(say) AR $$@
+	$$(Q)rm -f $$@
+	$$(Q)$$(AR) rcs $$@ $$($1_lib)
+
+build/$1/ml_run: $$($1_run) build/$1/libml.a
+	$$(say) LINK $$@
+	$$(Q)$$($1_compile) -o $$@ $$^ -lm
+
+build/$1/test_unit: $$($1_unit) build/$1/libml.a
+	$$(say) LINK $$@
+	$$(Q)$$($1_compile) -o $$@ $$^ -lm
+
+-include $$($1_lib:.o=.d) $$($1_run:.o=.d) $$($1_unit:.o=.d)
+endef
+
+$(foreach name,native asan m32 fuzz,$(eval $(call configuration,$(name))))
+
+# One fuzzing program for each tests/fuzz/fuzz_*.c.
+fuzz_programs := $(fuzz_sources:tests/fuzz/%.c=build/fuzz/%)
+$(fuzz_programs): build/fuzz/%: build/fuzz/tests/fuzz/%.o build/fuzz/libml.a
+	$(say) LINK $@
+	$(Q)$(fuzz_compile) -fsanitize=fuzzer -o $@ $^ -lm
+-include $(fuzz_sources:%.c=build/fuzz/%.d)
+
+FORCE:
+.PHONY: FORCE
+.SECONDARY:
+
+# ---------------------------------------------------------------- targets
+
+.PHONY: help native demo check test hf fuzz fuzz-programs goldens format lint clean
+.PHONY: machine-to-build machine-to-test venv venv-hf
+
+help: ## this list
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/make \1@\2/p' Makefile | expand -t 1 | awk -F@ '{printf "  %-16s %s\n", $$1, $$2}'
+
+native: build/native/ml_run build/native/libml.a ## build/native/ml_run and build/native/libml.a
+
+check: machine-to-test venv ## the tests for every edit, under a minute: style, repository rules, unit, tools, goldens
+	@build/venv/bin/python tests/run.py check
+
+test: machine-to-test venv venv-hf ## every test: check, sanitizers, 32-bit, live comparison with transformers, fuzzing
+	@build/venv/bin/python tests/run.py all
+
+hf: machine-to-build venv-hf ## compare with Hugging Face transformers on models made at random
+	@build/venv-hf/bin/python tests/run.py --only hf
+
+SECONDS := 60
+fuzz: machine-to-test ## fuzz each target for SECONDS=60
+	@python3 tests/run.py --only fuzz --fuzz-seconds $(SECONDS)
+
+fuzz-programs: $(fuzz_programs)
+
+goldens: machine-to-build venv-hf native ## make the golden files anew (tests/golden); look at the difference before committing
+	build/venv-hf/bin/python tests/oracle/make_goldens.py
+
+format: machine-to-test venv ## rewrite C and Python in the house style
+	$(Q)$$(command -v clang-format-19 || command -v clang-format) -i $(c_files)
+	$(Q)build/venv/bin/ruff check --quiet --fix --exit-zero tools tests
+	$(Q)build/venv/bin/ruff format --quiet tools tests
+
+lint: machine-to-test venv ## what format would change, and what ruff finds
+	$(Q)$$(command -v clang-format-19 || command -v clang-format) --dry-run -Werror $(c_files)
+	$(Q)build/venv/bin/ruff check tools tests
+	$(Q)build/venv/bin/ruff format --check tools tests
+
+clean: ## remove what was built, keep the Python environments
+	$(Q)rm -rf $(filter-out build/venv build/venv-hf build/venv.lock build/venv-hf.lock,$(wildcard build/*))
+
+# Set-up scripts: silent when there is nothing to do.
+machine-to-build:
+	@tools/setup-native.sh build
+machine-to-test:
+	@tools/setup-native.sh
+venv: machine-to-build
+	@tools/setup-python.sh
+venv-hf: machine-to-build
+	@tools/setup-python.sh hf

@@ -1,0 +1,283 @@
+"""Runs the test suites and closes with one line: N passed, N failed, N skipped.
+
+    tests/run.py check            the suites of every edit (make check)
+    tests/run.py all              every suite (make test)
+    tests/run.py --only NAME      one suite, may be repeated
+    tests/run.py --list           names and sets
+
+Each suite first builds what it needs (`make`), then runs with its output in build/log/NAME.log; of a suite that
+failed the end of the log is printed. A suite that compared nothing has failed, unless all of it was skipped for a
+reason that it stated. The exit code is 0 only if nothing failed. Needs only the standard library.
+"""
+
+import argparse
+import os
+import platform
+import re
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LOGS = Path("build/log")
+VENV = "build/venv/bin/python"
+VENV_HF = "build/venv-hf/bin/python"
+TAIL_LINES = 60
+
+
+@dataclass
+class Outcome:
+    """What one suite did. `reasons` tells why tests were skipped, and why the suite as a whole failed."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def fail(self, reason: str) -> None:
+        """Counts a failure of the suite itself (it did not build, crashed, compared nothing)."""
+        self.failed += 1
+        self.reasons[f"FAILED: {reason}"] += 1
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One row of the table. `run` writes to the log that it is given and returns the counts."""
+
+    name: str
+    about: str
+    sets: tuple[str, ...]
+    run: Callable[["Job"], Outcome]
+    targets: tuple[str, ...] = ()
+    build: str = "native"
+    minutes: int = 10
+
+
+@dataclass
+class Job:
+    """One run of a suite: where its output goes, and until when it may take."""
+
+    suite: Suite
+    log: Path
+    deadline: float
+    fuzz_seconds: int
+
+    def call(self, command: Sequence[str | Path]) -> int:
+        """Runs a command with its output in the log. Returns its exit code, 124 when time was up."""
+        environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+        environment["ML_BUILD"] = self.suite.build
+        with self.log.open("a") as out:
+            print("$", *command, file=out, flush=True)
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env=environment,
+                start_new_session=True,
+            )
+            try:
+                return process.wait(max(1.0, self.deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                print("out of time", file=out)
+                return 124
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+
+
+def settle(outcome: Outcome, code: int) -> Outcome:
+    """Makes a failure of what cannot be a pass: an exit code without a failed test, and a suite that did nothing."""
+    if code != 0 and outcome.failed == 0:
+        outcome.fail("out of time" if code == 124 else f"exit code {code}")
+    if outcome.passed + outcome.failed + outcome.skipped == 0:
+        outcome.fail("compared nothing")
+    return outcome
+
+
+def program(path: str) -> Callable[[Job], Outcome]:
+    """A test program of ours, which ends in the closing line and marks skipped tests by ': skipped: REASON'."""
+
+    def run(job: Job) -> Outcome:
+        code = job.call([path])
+        text = job.log.read_text(errors="replace")
+        outcome = Outcome()
+        if closing := re.findall(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", text, re.MULTILINE):
+            outcome.passed, outcome.failed, outcome.skipped = map(int, closing[-1])
+        outcome.reasons.update(re.findall(r": skipped: (.*)$", text, re.MULTILINE))
+        return settle(outcome, code)
+
+    return run
+
+
+def pytest(python: str, *arguments: str) -> Callable[[Job], Outcome]:
+    """A folder of pytest files, counted from its JUnit report."""
+
+    def run(job: Job) -> Outcome:
+        report = job.log.with_suffix(".xml")
+        report.unlink(missing_ok=True)
+        code = job.call([python, "-m", "pytest", "-q", f"--junitxml={report}", *arguments])
+        outcome = read_junit(report) if report.exists() else Outcome()
+        return settle(outcome, code)
+
+    return run
+
+
+def read_junit(report: Path) -> Outcome:
+    """Counts test cases; pytest and Node's test runner both write this format."""
+    outcome = Outcome()
+    for case in ElementTree.parse(report).iter("testcase"):
+        if case.find("failure") is not None or case.find("error") is not None:
+            outcome.failed += 1
+        elif (skip := case.find("skipped")) is not None:
+            outcome.skipped += 1
+            outcome.reasons[skip.get("message", "no reason given")] += 1
+        else:
+            outcome.passed += 1
+    return outcome
+
+
+def fuzz(job: Job) -> Outcome:
+    """Each target for a while, from its committed corpus; one target is one test."""
+    outcome = Outcome()
+    code = 0
+    for source in sorted(Path("tests/fuzz").glob("fuzz_*.c")):
+        name = source.stem
+        found = Path("build/fuzz/corpus", name)  # grows from run to run
+        found.mkdir(parents=True, exist_ok=True)
+        crashes = Path("build/fuzz/crashes", name)
+        crashes.mkdir(parents=True, exist_ok=True)
+        seeds = [path for path in [Path("tests/fuzz/corpus", name)] if path.is_dir()]
+        job.deadline += job.fuzz_seconds
+        code = job.call(
+            [
+                Path("build/fuzz", name),
+                f"-max_total_time={job.fuzz_seconds}",
+                "-timeout=20",
+                "-rss_limit_mb=2048",
+                "-print_final_stats=1",
+                f"-artifact_prefix={crashes}/",
+                found,
+                *seeds,
+            ]
+        )
+        if code == 0:
+            outcome.passed += 1
+        else:
+            outcome.fail(f"{name}: exit code {code}, its input is in {crashes}")
+    return settle(outcome, 0)
+
+
+SUITES = [
+    Suite("repo", "rules of the repository", ("check", "all"), pytest(VENV, "tests/repo"), ("native",)),
+    Suite(
+        "unit",
+        "C unit tests",
+        ("check", "all"),
+        program("build/native/test_unit"),
+        ("build/native/test_unit",),
+    ),
+    Suite("tools", "Python tools", ("check", "all"), pytest(VENV, "tests/python"), ("native",)),
+    Suite("golden", "stored results", ("check", "all"), pytest(VENV, "tests/golden"), ("native",)),
+    Suite(
+        "unit-asan",
+        "C unit tests under address and undefined-behaviour sanitizers",
+        ("all",),
+        program("build/asan/test_unit"),
+        ("build/asan/test_unit",),
+        build="asan",
+    ),
+    Suite(
+        "golden-asan",
+        "stored results under the sanitizers",
+        ("all",),
+        pytest(VENV, "tests/golden"),
+        ("build/asan/ml_run",),
+        build="asan",
+    ),
+    Suite(
+        "unit-m32",
+        "C unit tests with 32-bit sizes",
+        ("all",),
+        program("build/m32/test_unit"),
+        ("build/m32/test_unit",),
+        build="m32",
+    ),
+    Suite(
+        "golden-m32",
+        "stored results with 32-bit sizes",
+        ("all",),
+        pytest(VENV, "tests/golden"),
+        ("build/m32/ml_run",),
+        build="m32",
+    ),
+    Suite(
+        "hf",
+        "live comparison with transformers",
+        ("all",),
+        pytest(VENV_HF, "tests/oracle"),
+        ("native",),
+        minutes=20,
+    ),
+    Suite("fuzz", "fuzzing", ("all",), fuzz, ("fuzz-programs",), build="fuzz"),
+]
+
+
+def run_suite(suite: Suite, fuzz_seconds: int) -> Outcome:
+    """Builds and runs one suite, prints its row, and the end of its log if it failed."""
+    start = time.monotonic()
+    print(f"{suite.name:<14}", end="", flush=True)
+    job = Job(suite, LOGS / f"{suite.name}.log", start + 60 * suite.minutes, fuzz_seconds)
+    job.log.write_text("")
+    outcome = Outcome()
+    if suite.build == "m32" and platform.machine() != "x86_64":
+        outcome.skipped = 1
+        outcome.reasons["32-bit programs need an x86-64 machine"] += 1
+    elif suite.targets and job.call(["make", f"-j{os.cpu_count()}", *suite.targets]) != 0:
+        outcome.fail("does not build")
+    else:
+        outcome = suite.run(job)
+    seconds = time.monotonic() - start
+    print(
+        f"{outcome.passed:>8}{outcome.failed:>8}{outcome.skipped:>8}{seconds:>8.1f} s   {suite.about}",
+        flush=True,
+    )
+    for reason, times in outcome.reasons.items():
+        print(f"{'':14}{times} x {reason}")
+    if outcome.failed:
+        print(f"---- the end of {job.log}")
+        print(*job.log.read_text(errors="replace").splitlines()[-TAIL_LINES:], sep="\n")
+        print("----", flush=True)
+    return outcome
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("set", nargs="?", default="check", choices=["check", "all"])
+    parser.add_argument("--only", action="append", metavar="NAME", choices=[suite.name for suite in SUITES])
+    parser.add_argument("--list", action="store_true", help="names, sets and subjects of the suites")
+    parser.add_argument("--fuzz-seconds", type=int, default=60, metavar="N", help="for each target (60)")
+    arguments = parser.parse_args()
+    os.chdir(ROOT)
+    if arguments.list:
+        for suite in SUITES:
+            print(f"{suite.name:<14}{','.join(suite.sets):<12}{suite.about}")
+        return 0
+    LOGS.mkdir(parents=True, exist_ok=True)
+    chosen = [s for s in SUITES if (s.name in arguments.only if arguments.only else arguments.set in s.sets)]
+    print(f"{'suite':<14}{'passed':>8}{'failed':>8}{'skipped':>8}{'time':>10}")
+    outcomes = [run_suite(suite, arguments.fuzz_seconds) for suite in chosen]
+    passed, failed, skipped = (sum(getattr(o, key) for o in outcomes) for key in ("passed", "failed", "skipped"))
+    print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
