@@ -43,10 +43,11 @@ typedef struct ml_mlb_header {
   uint32_t lin_k_heads, lin_v_heads, lin_k_dim, lin_v_dim, lin_conv;
 
   /* derived; valid once the header is checked */
-  uint32_t head_size;      /* head_dim, or dim / n_heads */
-  uint32_t q_dim, kv_dim;  /* head_size x n_heads, head_size x n_kv_heads */
-  uint32_t lin_channels;   /* 2 x lin_k_heads x lin_k_dim + lin_v_heads x lin_v_dim; 0 without linear layers */
-  uint32_t lin_value_dim;  /* lin_v_heads x lin_v_dim */
+  uint32_t head_size;     /* head_dim, or dim / n_heads */
+  uint32_t q_dim, kv_dim; /* head_size x n_heads, head_size x n_kv_heads */
+  uint64_t lin_channels;  /* 2 x lin_k_heads x lin_k_dim + lin_value_dim; 0 when lin_k_heads is */
+  uint64_t lin_value_dim; /* lin_v_heads x lin_v_dim; 0 when lin_k_heads is. Both can pass 32 bits: each
+                              factor may be 65536, and sizes of such files must still be counted right */
 } ml_mlb_header;
 
 /* Reads and checks the first bytes of a file: `size` may be less than the header's 256, which is an error.
@@ -96,30 +97,31 @@ typedef enum ml_mlb_tensor {
 const char *ml_mlb_tensor_name(ml_mlb_tensor tensor); /* as in the format document: "tok_emb", "wq", … */
 
 typedef enum ml_mlb_element {
-  ML_MLB_U8,      /* layer flags */
-  ML_MLB_F32,     /* norms, biases, convolution … */
-  ML_MLB_Q8,      /* quants of Q8_0: int8, never -128 */
-  ML_MLB_Q4,      /* quants of Q4_0: two to a byte */
-  ML_MLB_D_F32,   /* scales, one per 32 weights */
+  ML_MLB_U8,    /* layer flags */
+  ML_MLB_F32,   /* norms, biases, convolution … */
+  ML_MLB_Q8,    /* quants of Q8_0: int8, never -128 */
+  ML_MLB_Q4,    /* quants of Q4_0: two to a byte */
+  ML_MLB_D_F32, /* scales, one per 32 weights */
   ML_MLB_D_F16
 } ml_mlb_element;
 
 /* One array of the file. A quantized matrix gives two in a row, quants then scales. */
 typedef struct ml_mlb_array {
   ml_mlb_tensor tensor;
-  int32_t layer;            /* -1 outside the layers */
+  int32_t layer; /* -1 outside the layers */
   ml_mlb_element element;
-  uint32_t rows, cols;      /* of the tensor; a vector has rows = 1 */
-  uint64_t offset, size;    /* bytes in the file, without padding */
+  uint64_t rows, cols;   /* of the tensor; a vector has rows = 1 */
+  uint64_t offset, size; /* bytes in the file, without padding */
 } ml_mlb_array;
 
 typedef struct ml_mlb_walk {
   const ml_mlb_header *header;
   const uint8_t *flags; /* n_layers bytes, or NULL without layer flags */
-  uint32_t layer;
-  uint32_t slot;        /* position in the layer's list of arrays */
-  bool scales;          /* the next array is the scales of the matrix just given */
-  uint64_t offset;      /* of the next array; sticks at UINT64_MAX */
+  enum { ML_MLB_OPENING, ML_MLB_LAYERS, ML_MLB_CLOSING, ML_MLB_END } section;
+  uint32_t layer;  /* within ML_MLB_LAYERS */
+  uint32_t slot;   /* position in the section's (the layer's) list of tensors */
+  bool scales;     /* the next array is the scales of the matrix just given */
+  uint64_t offset; /* of the next array; sticks at UINT64_MAX */
 } ml_mlb_walk;
 
 /* Begins after the header. `flags` may be NULL only if the header has no layer flags. The first array given
@@ -132,7 +134,8 @@ bool ml_mlb_walk_next(ml_mlb_walk *walk, ml_mlb_array *array);
 uint64_t ml_mlb_file_size(const ml_mlb_header *header, const uint8_t *flags);
 
 /* ML_E_FORMAT with both numbers if `size` is less than ml_mlb_file_size. */
-ml_status ml_mlb_check_size(const ml_mlb_header *header, const uint8_t *flags, uint64_t size, ml_error *error);
+ml_status ml_mlb_check_size(const ml_mlb_header *header, const uint8_t *flags, uint64_t size,
+                            ml_error *error);
 
 /* Refuses the quant -128 in `size` bytes of a Q8_0 array that starts at file offset `offset`. */
 ml_status ml_mlb_check_q8(const uint8_t *quants, size_t size, uint64_t offset, ml_error *error);
@@ -140,27 +143,28 @@ ml_status ml_mlb_check_q8(const uint8_t *quants, size_t size, uint64_t offset, m
 /* ---------------------------------------------------------------- push parser */
 
 /* Takes what the parser gives. The parser calls `begin` once when header and flags are checked (before it
- * has looked at any array), then `bytes` for consecutive pieces of every array but the flags, in file order. A status other than
- * ML_OK ends the parse with it. */
+ * has looked at any array), then `bytes` for consecutive pieces of every array but the flags, in file order.
+ * `position` counts the bytes of the array that came before. A status other than ML_OK ends the parse with
+ * it. Header, flags and array are the parser's. */
 typedef struct ml_mlb_sink {
   ml_status (*begin)(void *user, const ml_mlb_header *header, const uint8_t *flags, ml_error *error);
-  ml_status (*bytes)(void *user, const ml_mlb_array *array, uint64_t position, const uint8_t *bytes, size_t size,
-                     ml_error *error);
+  ml_status (*bytes)(void *user, const ml_mlb_array *array, uint64_t position, const uint8_t *bytes,
+                     size_t size, ml_error *error);
   void *user;
 } ml_mlb_sink;
 
 typedef struct ml_mlb_parser {
   ml_mlb_sink sink;
   ml_allocator allocator;
-  uint64_t total_size;  /* of the source, 0 when unknown */
-  uint64_t position;    /* bytes taken so far */
+  uint64_t total_size; /* of the source, 0 when unknown */
+  uint64_t position;   /* bytes taken so far */
   enum { ML_MLB_IN_HEADER, ML_MLB_IN_FLAGS, ML_MLB_IN_ARRAYS, ML_MLB_AFTER_ARRAYS } stage;
   uint8_t header_bytes[ML_MLB_HEADER_SIZE];
   ml_mlb_header header;
-  uint8_t *flags;       /* n_layers bytes, owned; NULL without layer flags */
+  uint8_t *flags; /* n_layers bytes, owned; NULL without layer flags */
   ml_mlb_walk walk;
-  ml_mlb_array array;   /* the one being filled */
-  bool has_array;
+  ml_mlb_array array; /* the one being filled; afterwards the last one */
+  ml_status failure;  /* of an earlier push: nothing is taken any more */
 } ml_mlb_parser;
 
 /* `total_size` is what the source holds (0: unknown): a header that implies more is refused before the sink
