@@ -65,7 +65,5 @@ def import_problems(path: Path, text: str, test_modules: Iterable[str]) -> list[
     """Tools never import from tests: what is wrong with the imports of one Python file below tools/."""
     forbidden = {"tests", "conftest", *test_modules}
     return [
-        f"{path}: a tool must not import {name}"
-        for name in IMPORT.findall(text)
-        if name.partition(".")[0] in forbidden
+        f"{path}: a tool must not import {name}" for name in IMPORT.findall(text) if name.partition(".")[0] in forbidden
     ]
