@@ -1,6 +1,7 @@
 """Documents that lie: links to files that are gone, and `make` commands that do not exist."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -26,11 +27,30 @@ def test_make_targets_exist(path: Path) -> None:
     assert [target for target in commands if target not in TARGETS] == []
 
 
+# Not those of this folder, which plant files in scratch folders.
 TEXTS = [
-    path for path in project_files() if path.suffix in (".md", ".c", ".h", ".py", ".sh") or path.name == "Makefile"
+    path
+    for path in project_files()
+    if (path.suffix in (".md", ".c", ".h", ".py", ".sh") or path.name == "Makefile")
+    and path.parts[:2] != ("tests", "repo")
 ]
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=str)
 def test_files_that_are_mentioned_exist(path: Path) -> None:
     assert [name for name in MENTION.findall(text_of(path)) if not (ROOT / name).exists()] == []
+
+
+C_BLOCKS = [
+    pytest.param(block, id=f"{path}-{number}")
+    for path in DOCUMENTS
+    for number, block in enumerate(re.findall(r"^```c\n(.*?)^```", text_of(path), re.DOTALL | re.MULTILINE), 1)
+]
+
+
+@pytest.mark.parametrize("block", C_BLOCKS)
+def test_c_examples_compile(block: str, tmp_path: Path) -> None:
+    (tmp_path / "example.c").write_text(block)
+    command = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-Isrc", "-Itests/unit", "-fsyntax-only"]
+    result = subprocess.run([*command, tmp_path / "example.c"], cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
