@@ -151,8 +151,8 @@ void ml_session_free(ml_session *session); /* NULL is allowed */
 ml_status ml_session_eval(ml_session *session, const int32_t *ids, size_t n, ml_error *error);
 
 /* The same with the logits of every position: `logits` are `vocab` floats, in exact mode `logits_exact` has
- * them in double too (else NULL). Both are gone when the callback returns; a callback that returns false
- * ends the call early with ML_OK, after that position. */
+ * them in double too (else NULL). Both are gone when the callback returns. A callback that returns false
+ * ends the call with ML_OK; tokens after that position are taken back as by ml_session_truncate. */
 typedef bool ml_logits_fn(void *user, uint32_t position, const float *logits, const double *logits_exact);
 ml_status ml_session_score(ml_session *session, const int32_t *ids, size_t n, ml_logits_fn *on_logits,
                            void *user, ml_error *error);

@@ -1,0 +1,75 @@
+/* transformer.c - the order of the stages. */
+#include <math.h>
+
+#include "base/error.h"
+#include "forward/forward.h"
+
+static void embed(ml_forward *f, const int32_t *ids, uint32_t n) {
+  const ml_model *m = f->model;
+  for (uint32_t t = 0; t < n; t++)
+    f->kernels->embed(f->x + (size_t)t * m->config.dim, &m->tok_emb, (uint32_t)ids[t], m->config.embed_scale);
+  ml_observe(f, ML_STAGE_EMBED, -1, f->n_past, f->x, n, m->config.dim);
+}
+
+static void norm_rows(const ml_forward *f, float *out, const float *x, const float *weight, uint32_t n) {
+  const ml_config *c = &f->model->config;
+  for (size_t at = 0; at < (size_t)n * c->dim; at += c->dim)
+    f->kernels->rms_norm(out + at, x + at, weight, c->dim, c->norm_eps);
+}
+
+/* x += block_out, normalized first where the model does so. */
+static void add_block(const ml_forward *f, const float *post_norm, uint32_t n) {
+  if (post_norm) norm_rows(f, f->block_out, f->block_out, post_norm, n);
+  f->kernels->add(f->x, f->block_out, (size_t)n * f->model->config.dim);
+}
+
+static ml_status run_layer(ml_forward *f, int32_t layer, uint32_t n, ml_error *error) {
+  const ml_layer *w = &f->model->layers[layer];
+  uint32_t dim = f->model->config.dim;
+  norm_rows(f, f->normed, f->x, w->attn_norm, n);
+  ml_observe(f, ML_STAGE_BLOCK_IN, layer, f->n_past, f->normed, n, dim);
+  ML_TRY(w->linear ? ml_deltanet(f, layer, n, error) : ml_attention(f, layer, n, error));
+  ml_observe(f, ML_STAGE_BLOCK_OUT, layer, f->n_past, f->block_out, n, dim);
+  add_block(f, w->post_attn_norm, n);
+
+  norm_rows(f, f->normed, f->x, w->ffn_norm, n);
+  ml_observe(f, ML_STAGE_FFN_IN, layer, f->n_past, f->normed, n, dim);
+  ML_TRY(ml_ffn(f, layer, n, error));
+  ml_observe(f, ML_STAGE_FFN_OUT, layer, f->n_past, f->block_out, n, dim);
+  add_block(f, w->post_ffn_norm, n);
+  ml_observe(f, ML_STAGE_LAYER, layer, f->n_past, f->x, n, dim);
+  return ML_OK;
+}
+
+ml_status ml_forward_batch(ml_forward *f, const int32_t *ids, uint32_t n, ml_error *error) {
+  embed(f, ids, n);
+  ml_rope_fill(f, n);
+  ml_status status = ML_OK;
+  for (uint32_t i = 0; status == ML_OK && i < f->model->config.n_layers; i++)
+    status = run_layer(f, (int32_t)i, n, error);
+  f->n_past += n;
+  return status;
+}
+
+static ml_status check_logits(const ml_forward *f, uint32_t position, ml_error *error) {
+  for (uint32_t i = 0; i < f->model->config.vocab; i++)
+    if (!(fabsf(f->logits[i]) < HUGE_VALF))
+      return ml_fail(error, ML_E_NUMERIC, "logit", ml_uint(i), "is infinite or NaN at position", ml_uint(position),
+                     ML_NO_OFFSET);
+  return ML_OK;
+}
+
+ml_status ml_forward_logits(ml_forward *f, uint32_t row, uint32_t position, ml_error *error) {
+  const ml_config *c = &f->model->config;
+  const ml_matrix *wcls = &f->model->wcls;
+  norm_rows(f, f->normed, f->x + (size_t)row * c->dim, f->model->final_norm, 1);
+  ml_observe(f, ML_STAGE_FINAL, -1, position, f->normed, 1, c->dim);
+  ml_rows rows;
+  ML_TRY(ml_prepare_rows(f, &rows, f->normed, 1, c->dim, "classifier input", -1, position, error));
+  ml_linear(f, f->logits, wcls, &rows);
+  if (c->final_softcap > 0) f->kernels->softcap(f->logits, c->vocab, c->final_softcap);
+  if (f->exact) ml_exact_matvec(f->logits_exact, wcls, f->normed, c->final_softcap);
+  ML_TRY(check_logits(f, position, error));
+  ml_observe(f, ML_STAGE_LOGITS, -1, position, f->logits, 1, c->vocab);
+  return ML_OK;
+}
