@@ -185,6 +185,49 @@ uint64_t ml_imatrix_size(const ml_imatrix *imatrix);                    /* bytes
 void ml_imatrix_write(const ml_imatrix *imatrix, void *out);            /* that many bytes, format MLI1 */
 ml_status ml_imatrix_check(const void *bytes, size_t size, ml_error *error); /* is this a valid MLI1 file? */
 
+/* ---------------------------------------------------------------- tokenizer */
+
+typedef struct ml_tokenizer ml_tokenizer;
+typedef struct ml_decoder ml_decoder;
+
+typedef struct ml_tokenizer_info {
+  uint32_t kind;     /* 1: SentencePiece-style BPE, 2: byte-level BPE */
+  uint32_t n_vocab, n_merges, n_added;
+  int32_t bos, eos;  /* -1: none */
+  uint32_t flags;    /* as in the file */
+} ml_tokenizer_info;
+
+/* Reads a whole .mlt file; `bytes` may go away afterwards. Immutable: serves any number of threads. */
+ml_status ml_tokenizer_open(ml_tokenizer **out, const void *bytes, size_t size, const ml_allocator *allocator,
+                            ml_error *error);
+void ml_tokenizer_free(ml_tokenizer *tokenizer); /* NULL is allowed */
+const ml_tokenizer_info *ml_tokenizer_get_info(const ml_tokenizer *tokenizer);
+/* ML_E_SHAPE if the tokenizer has more tokens than the model's vocabulary. */
+ml_status ml_tokenizer_check_model(const ml_tokenizer *tokenizer, const ml_model *model, ml_error *error);
+
+enum {
+  ML_ENCODE_SPECIAL = 1, /* added tokens spelled in the text become their ids; else they are plain text */
+  ML_ENCODE_NO_BOS = 2   /* do not prepend BOS even if the tokenizer does (the text has it, or goes on) */
+};
+
+/* Encodes `size` bytes of UTF-8 (NUL is a character like any other; invalid bytes count as U+FFFD each).
+ * Writes the first `capacity` ids and sets *n_ids to the number there are: if that is more, call again with
+ * room for all. `size` + 16 is enough for nearly every text. */
+ml_status ml_tokenizer_encode(const ml_tokenizer *tokenizer, const char *text, size_t size, unsigned flags,
+                              int32_t *ids, size_t capacity, size_t *n_ids, ml_error *error);
+
+/* Turns ids back into text one by one, never giving out half a character; all pieces together equal the text
+ * of the whole sequence, as the tokenizers library decodes it. One timeline per decoder. */
+ml_status ml_decoder_new(ml_decoder **out, const ml_tokenizer *tokenizer, const ml_allocator *allocator,
+                         ml_error *error);
+void ml_decoder_free(ml_decoder *decoder);
+/* Takes an id and gives the text that is certain by now, *size bytes, maybe 0, valid until the next call.
+ * With `special` false, added tokens that are not ordinary text give nothing. ML_E_ARG for an unknown id. */
+ml_status ml_decoder_push(ml_decoder *decoder, int32_t id, bool special, const char **text, size_t *size,
+                          ml_error *error);
+/* The end of the sequence: gives what was held back (U+FFFD for unfinished bytes) and begins anew. */
+void ml_decoder_finish(ml_decoder *decoder, const char **text, size_t *size);
+
 /* ---------------------------------------------------------------- sampler */
 
 typedef struct ml_sampler ml_sampler;
