@@ -46,11 +46,11 @@ fi
 
 echo "installing $requirements into $venv (log: $log)"
 rm -f "$stamp"
-{
-  # An environment left half made, or whose interpreter is gone, is made anew; a sound one is only completed.
-  "$venv/bin/python" -m pip --version || "$python" -m venv --clear "$venv"
-  "$venv/bin/python" -m pip install --disable-pip-version-check --requirement "$requirements"
-} >"$log" 2>&1 || {
+
+install() { "$venv/bin/python" -m pip install --disable-pip-version-check --requirement "$requirements"; }
+
+# A sound environment is only completed; one that is half made, or whose interpreter is gone, is made anew.
+{ "$venv/bin/python" -m pip --version && install || { "$python" -m venv --clear "$venv" && install; }; } >"$log" 2>&1 || {
   tail -n 20 "$log" >&2
   fail "could not install $requirements into $venv; see $log"
 }
