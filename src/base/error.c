@@ -27,8 +27,19 @@ static void put_char(line *out, char c) {
   if (out->length < out->capacity) out->text[out->length++] = c;
 }
 
+/* Texts may come from outside (the name of an instruction set): control characters must not break the line. */
 static void put_text(line *out, const char *text) {
-  while (*text) put_char(out, *text++);
+  for (; *text; text++) put_char(out, (unsigned char)*text < ' ' || *text == 0x7f ? ' ' : *text);
+}
+
+/* A line that was cut may end within a UTF-8 character: that goes too. */
+static void drop_partial_character(line *out) {
+  size_t start = out->length;
+  while (start > 0 && ((unsigned char)out->text[start - 1] & 0xc0) == 0x80) start--; /* continuation bytes */
+  if (start == 0 || (unsigned char)out->text[start - 1] < 0xc0) return;
+  unsigned char first = (unsigned char)out->text[--start];
+  size_t length = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  if (out->length - start < length) out->length = start;
 }
 
 static void put_uint(line *out, uint64_t u) {
@@ -44,8 +55,20 @@ static void put_int(line *out, int64_t i) {
   put_uint(out, i < 0 ? 0 - (uint64_t)i : (uint64_t)i);
 }
 
-/* Six significant digits in scientific form unless the value is a short whole number: enough to recognise
- * a header field, and free of the C library's formatter. */
+/* `digits` has six decimal digits; the first one stands for 10^exponent. Zeros at the end are left out. */
+static void put_digits(line *out, uint64_t digits, int exponent) {
+  for (int place = exponent < 0 ? exponent : 0; place < 0; place++)
+    put_text(out, place == exponent ? "0." : "0");
+  uint64_t unit = 100000;
+  for (int place = exponent; unit && (digits || place >= 0); place--, unit /= 10) {
+    if (place == -1 && exponent >= 0) put_char(out, '.');
+    put_char(out, (char)('0' + digits / unit));
+    digits %= unit;
+  }
+}
+
+/* Six significant digits, or all of a whole number below 10^15: enough to recognise a header field, and free of
+ * the C library's formatter. */
 static void put_real(line *out, double x) {
   if (x != x) {
     put_text(out, "nan");
@@ -66,14 +89,13 @@ static void put_real(line *out, double x) {
   int exponent = 0;
   while (x >= 10) x /= 10, exponent++;
   while (x < 1) x *= 10, exponent--;
-  uint64_t digits = (uint64_t)(x * 100000 + 0.5); /* d.ddddd as an integer */
-  put_uint(out, digits / 100000);
-  put_char(out, '.');
-  for (uint64_t unit = 10000; unit; unit /= 10) put_char(out, (char)('0' + digits / unit % 10));
-  if (exponent) {
-    put_char(out, 'e');
-    put_int(out, exponent);
-  }
+  uint64_t digits = (uint64_t)(x * 100000 + 0.5);     /* d.ddddd as an integer */
+  if (digits == 1000000) digits = 100000, exponent++; /* 9.999996 is 10.0000 */
+  bool plain = exponent >= -5 && exponent <= 5;
+  put_digits(out, digits, plain ? exponent : 0);
+  if (plain) return;
+  put_char(out, 'e');
+  put_int(out, exponent);
 }
 
 static void put_value(line *out, ml_value value) {
@@ -109,5 +131,7 @@ ml_status ml_fail(ml_error *error, ml_status status, const char *field, ml_value
     put_uint(&out, offset);
     put_char(&out, ')');
   }
+  if (out.length == out.capacity) drop_partial_character(&out);
+  error->message[out.length] = 0;
   return status;
 }

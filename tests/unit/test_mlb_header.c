@@ -382,7 +382,7 @@ TEST(mlb_header_messages) {
       {PLAIN, U(AT_HEAD_DIM, 9), "head_dim = 9: must be a multiple of 2 (offset 80)"},
       {PLAIN, U(AT_HEAD_DIM, 8), "q_dim = 16: must be a multiple of 32 (offset 16)"},
       {PLAIN, U(AT_ROT_DIM, 20), "rot_dim = 20: must be at most head_dim = 16 (offset 132)"},
-      {PLAIN, F(AT_ROPE_THETA, -0.5f), "rope_theta = -5.00000e-1: must be finite and above 0 (offset 36)"},
+      {PLAIN, F(AT_ROPE_THETA, -0.5f), "rope_theta = -0.5: must be finite and above 0 (offset 36)"},
       {PLAIN, F(AT_EMBED_SCALE, NAN), "embed_scale = nan: must be finite and at least 0 (offset 112)"},
       {PLAIN, F(AT_ROPE_ATTN_FACTOR, 1.0f),
        "rope_attn_factor = 1: without yarn scaling must be 0 (offset 88)"},
