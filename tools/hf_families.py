@@ -59,9 +59,7 @@ GEMMA_NAMES = LAYER_NAMES | {
 }
 
 # Norms that Gemma and Qwen3.5 store as w and apply as 1 + w. Qwen3.5's lnorm, the gated one, is not among them.
-ZERO_CENTRED = frozenset(
-    ("attn_norm", "ffn_norm", "q_norm", "k_norm", "post_attn_norm", "post_ffn_norm", "final_norm")
-)
+ZERO_CENTRED = frozenset(("attn_norm", "ffn_norm", "q_norm", "k_norm", "post_attn_norm", "post_ffn_norm", "final_norm"))
 
 # Settings that change the arithmetic in a way no header field can say, and the values under which they do not.
 # Mixtures of experts and packed weights are here too: such a config may bear a familiar model_type.

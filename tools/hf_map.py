@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from hf_families import BODY_NAMES, FAMILIES, Family
 from hf_rope import rope_fields
 from hf_settings import Settings, UnsupportedModel, model_type, whole

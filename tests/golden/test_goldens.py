@@ -1,0 +1,55 @@
+"""The engine against stored answers of transformers: every logit of every position. README.md says what is stored.
+
+Exact mode must give the stored logits to 1e-4. Production mode, which quantizes activations, must be close to them, and
+closer still to the same quantized arithmetic done in float64.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mlb import read_model
+
+from oracle.compare import compare_emulated, compare_exact, compare_production
+from oracle.engine import Engine
+from oracle.reference import logits_of
+
+FOLDER = Path(__file__).parent
+MANIFEST = json.loads((FOLDER / "manifest.json").read_text())
+NAMES = sorted(MANIFEST["goldens"])
+
+
+def stored(name):
+    """Tokens and logits of a golden."""
+    with np.load(FOLDER / f"{name}.npz") as golden:
+        return golden["ids"].tolist(), golden["logits"]
+
+
+def test_the_folder_holds_what_the_manifest_lists():
+    assert len(NAMES) >= 15
+    for suffix in (".mlb", ".npz"):
+        assert sorted(path.stem for path in FOLDER.glob(f"*{suffix}")) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_model_is_the_one_that_was_measured(name):
+    data = (FOLDER / f"{name}.mlb").read_bytes()
+    assert hashlib.sha256(data).hexdigest() == MANIFEST["goldens"][name]["model_sha256"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_exact(ml_run, name):
+    tokens, expected = stored(name)
+    actual = Engine(ml_run).logits(FOLDER / f"{name}.mlb", tokens, "--exact")
+    print(f"{name}: largest difference {compare_exact(actual, expected):.2g}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_production(ml_run, name):
+    tokens, expected = stored(name)
+    actual = Engine(ml_run).logits(FOLDER / f"{name}.mlb", tokens)
+    emulated = logits_of(read_model(FOLDER / f"{name}.mlb"), tokens, quantize_activations=True)
+    whole, least = compare_production(actual, expected), compare_emulated(actual, emulated)
+    print(f"{name}: cosine {whole:.5f} with exact logits, at least {least:.6f} with emulated ones")

@@ -1,0 +1,42 @@
+"""The engine against the float64 reference, for every feature of the format alone and all together (tools/tiny.py)."""
+
+import numpy as np
+import pytest
+from mlb import read_model
+from tiny import FEATURES, write_tiny
+
+from oracle.compare import compare_emulated, compare_exact, compare_sums
+from oracle.engine import Engine
+from oracle.importance import expected_importance
+from oracle.reference import logits_of
+
+PROMPT = 40  # tokens: more than any window of tiny.py
+
+
+@pytest.fixture(params=FEATURES)
+def tiny(request, tmp_path):
+    """Path, opened model and prompt of one feature."""
+    path = tmp_path / f"{request.param}.mlb"
+    write_tiny(path, request.param)
+    model = read_model(path)
+    return path, model, np.random.default_rng(3).integers(0, model.header.vocab, PROMPT).tolist()
+
+
+def test_exact(ml_run, tiny):
+    path, model, tokens = tiny
+    compare_exact(Engine(ml_run).logits(path, tokens, "--exact"), logits_of(model, tokens))
+
+
+def test_production(ml_run, tiny):
+    path, model, tokens = tiny
+    compare_emulated(Engine(ml_run).logits(path, tokens), logits_of(model, tokens, quantize_activations=True))
+
+
+def test_importance(ml_run, tiny):
+    path, model, tokens = tiny
+    actual = Engine(ml_run).importance(path, tokens, "--exact")
+    expected = expected_importance(model, tokens)
+    assert (actual.version, actual.layer_tokens, actual.classifier_tokens) == (expected.version, PROMPT, PROMPT)
+    assert actual.sums.keys() == expected.sums.keys()
+    for name, sums in expected.sums.items():
+        compare_sums(actual.sums[name], sums, name)
