@@ -122,6 +122,14 @@ help: ## this list
 
 native: build/native/ml_run build/native/libml.a ## build/native/ml_run and build/native/libml.a
 
+demo: machine-to-build venv ## make a small model with random weights, look at it, and generate with it
+	@$(MAKE) --no-print-directory native
+	@mkdir -p build/demo
+	build/venv/bin/python tools/mlb.py tiny llama --output build/demo/llama.mlb
+	build/native/ml_run --model build/demo/llama.mlb --info
+	build/native/ml_run --model build/demo/llama.mlb --ids 1,2,3 --predict 20
+	build/native/ml_run --model build/demo/llama.mlb --ids 1,2,3 --predict 20 --temp 0.8 --seed 7 --threads 2
+
 check: machine-to-test venv ## the tests for every edit, under a minute: style, repository rules, unit, tools, goldens
 	@build/venv/bin/python tests/run.py check
 
@@ -137,7 +145,8 @@ fuzz: machine-to-test ## fuzz each target for SECONDS=60
 
 fuzz-programs: $(fuzz_programs)
 
-goldens: machine-to-build venv-hf native ## make the golden files anew (tests/golden); look at the difference before committing
+goldens: machine-to-build venv-hf ## make the golden files anew (tests/golden); look at the difference before committing
+	@$(MAKE) --no-print-directory native
 	build/venv-hf/bin/python tests/oracle/make_goldens.py
 
 format: machine-to-test venv ## rewrite C and Python in the house style
