@@ -16,8 +16,8 @@ ml_status ml_penalties_read(ml_penalties *out, const ml_sampler_options *options
 bool ml_penalties_are_on(const ml_penalties *penalties);
 
 /* The logit of a token that was seen `count` times. The repetition penalty comes first, as in Hugging Face's
- * RepetitionPenaltyLogitsProcessor; the other two are those of the OpenAI API. A logit of -infinity stays. The
- * result may be infinite or NaN when extreme numbers meet: the caller checks. */
+ * RepetitionPenaltyLogitsProcessor; the other two are those of the OpenAI API. A logit of -infinity stays.
+ * The result may be infinite or NaN when extreme numbers meet: the caller checks. */
 float ml_penalties_apply(const ml_penalties *penalties, float logit, uint32_t count);
 
 #endif

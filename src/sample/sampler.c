@@ -2,9 +2,9 @@
  *
  *   logits --penalties--> candidates by falling logit --top_k, top_p, min_p--> kept --random--> id
  *
- * Probabilities are exp((logit - best) / temperature) in double: the best token weighs 1, nothing overflows at
- * any temperature, and a sum over all tokens is needed by top_p and by the unfiltered draw only. All three filters keep a
- * prefix of the falling order, so they need no more than the first few candidates. */
+ * Probabilities are exp((logit - best) / temperature) in double: the best token weighs 1, nothing overflows
+ * at any temperature, and a sum over all tokens is needed by top_p and by the unfiltered draw only. All three
+ * filters keep a prefix of the falling order, so they look at no more than the first few candidates. */
 #include <float.h>
 #include <string.h>
 
@@ -177,8 +177,8 @@ static uint32_t filter(weighted *all, const ml_sampler_options *options, double 
   return kept;
 }
 
-/* A rank below `kept`, as likely as its share of `kept_weight`. The ranks are walked from the likeliest, so that
- * few are taken from the heap. Rounding may leave a sliver past the last one, which then gets it. */
+/* The id of a rank below `kept`, each as likely as its share of `kept_weight`. The ranks are walked from the
+ * likeliest, so that few are taken from the heap. Rounding may leave a sliver past the last: it gets that. */
 static int32_t draw(weighted *all, uint32_t kept, double kept_weight, ml_rng *rng) {
   double target = (double)ml_rng_uniform(rng) * kept_weight;
   double sum = 0;

@@ -2,7 +2,7 @@
 #include "sample/rng.h"
 #include "test.h"
 
-/* Output of the demonstration program of the PCG paper's reference code (pcg32-demo, round 1): seed 42, stream 54. */
+/* Output of the demonstration program of the PCG reference code (pcg32-demo, round 1): seed 42, stream 54. */
 TEST(rng_draws_the_published_numbers) {
   static const uint32_t expected[] = {0xa15c02b7, 0x7b47f409, 0xba1d3330, 0x83d2f293, 0xbfa4784b, 0xcbed606e};
   ml_rng rng = ml_rng_new(42);
@@ -40,8 +40,8 @@ TEST(rng_floats_are_multiples_of_two_to_minus_24_below_one) {
   }
 }
 
-/* Chi-square over 256 equal bins, 255 degrees of freedom: mean 255, standard deviation 22.6. Fixed seeds, so the
- * bounds (about 4 deviations) hold always or never; numbers that are too even fail as well. */
+/* Chi-square over 256 equal bins, 255 degrees of freedom: mean 255, standard deviation 22.6. Fixed seeds, so
+ * the bounds (about 4 deviations) hold always or never; numbers that are too even fail as well. */
 static double chi_square_of_bins(ml_rng *rng, uint32_t draws) {
   uint32_t bins[256] = {0};
   for (uint32_t i = 0; i < draws; i++) bins[(int)(ml_rng_uniform(rng) * 256)]++;
@@ -58,8 +58,8 @@ TEST(rng_floats_are_even) {
   }
 }
 
-/* People try seeds 1, 2, 3 ...: the second draw must not follow from the first (correlation of n = 20000 pairs has
- * standard deviation 0.007). */
+/* People try seeds 1, 2, 3 ...: the second draw must not follow from the first (a correlation of 20000 pairs
+ * has a standard deviation of 0.007). */
 TEST(rng_neighbouring_seeds_are_unrelated) {
   enum { N = 20000 };
   double sum_xy = 0, sum_xz = 0;

@@ -254,8 +254,8 @@ TEST(sampler_filters_keep_what_they_say) {
   CHECK_EQ_U64(support(four, 4, (ml_sampler_options){.temperature = 1, .min_p = 1}), 1 << 2);
 }
 
-/* Each filter sees what the one before it left: top_k 2 leaves 4/7 and 3/7, so top_p 0.55 keeps one of them, where
- * the probabilities over all four (0.4, 0.7) would keep two. Temperature comes first: 0.5 squares the
+/* Each filter sees what the one before it left: top_k 2 leaves 4/7 and 3/7, so top_p 0.55 keeps one of them,
+ * where the probabilities over all four (0.4, 0.7) would keep two. Temperature comes first: 0.5 squares the
  * probabilities to 16 9 4 1 of 30, and 0.53 is then reached by the first alone. */
 TEST(sampler_filters_work_in_order) {
   CHECK_EQ_U64(support(four, 4, (ml_sampler_options){.temperature = 1, .top_p = 0.55f}), 5);
@@ -273,8 +273,8 @@ TEST(sampler_breaks_ties_by_id) {
 
 /* ---------------------------------------------------------------- distribution */
 
-/* Chi-square of `draws` picks against `expected` probabilities of the four ids; 3 degrees of freedom, so 16.3 is
- * exceeded by chance once in a thousand. Fixed seeds: the test passes always or never. */
+/* Chi-square of many picks against the `expected` probabilities of the four ids; 3 degrees of freedom: 16.3
+ * is exceeded by chance once in a thousand. Fixed seeds: the test passes always or never. */
 static double chi_square(const float *logits, ml_sampler_options options, const double *expected) {
   enum { DRAWS = 40000 };
   uint32_t counts[4] = {0};

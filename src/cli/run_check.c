@@ -1,0 +1,53 @@
+/* run_check.c - loads a file of any kind that the project knows, told by its first four bytes; no more. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/report.h"
+
+/* Opened anew, the way that the options choose. */
+static int check_model(cli_job *job, const char *path) {
+  file_unmap(&job->file);
+  return job_open_model(job, path);
+}
+
+static int check_imatrix(cli_job *job, const char *path) {
+  ml_error error;
+  if (ml_imatrix_check(job->file.bytes, job->file.size, &error) == ML_OK) return DONE;
+  return fail_error(&error, path);
+}
+
+static int refuse(cli_job *job, const char *path) {
+  (void)job;
+  return fail(ML_E_FORMAT, "Use a build that reads such files.",
+              "%s: this build reads models and importance matrices only", path);
+}
+
+/* One row for each kind of file. */
+static const struct {
+  const char *magic; /* the file's first four bytes */
+  const char *what;
+  int (*check)(cli_job *job, const char *path); /* finds the file mapped */
+} kinds[] = {
+    {"MLB1", "model", check_model},
+    {"MLI1", "importance matrix", check_imatrix},
+    {"MLT1", "tokenizer", refuse},
+    {"TLLP", "TinyLoop model", refuse},
+};
+
+int run_check(cli_job *job) {
+  const char *path = job->options->mode_file;
+  const char *advice = "Known files begin with MLB1 (model) or MLI1 (importance matrix).";
+  TRY(file_map(&job->file, path));
+  if (job->file.size < 4)
+    return fail(ML_E_FORMAT, advice, "%s: %zu bytes are too few for any kind; a model's header has 256", path,
+                job->file.size);
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    if (memcmp(job->file.bytes, kinds[i].magic, 4) != 0) continue;
+    TRY(kinds[i].check(job, path));
+    printf("%s: %s, good\n", path, kinds[i].what);
+    return DONE;
+  }
+  return fail(ML_E_FORMAT, advice, "%s: its magic, the first four bytes, is of no kind of file known here",
+              path);
+}
