@@ -5,9 +5,10 @@
     tests/run.py --only NAME      one suite, may be repeated
     tests/run.py --list           names and sets
 
-Each suite first builds what it needs (`make`), then runs with its output in build/log/NAME.log; of a suite that
-failed the end of the log is printed. A suite that compared nothing has failed, unless all of it was skipped for a
-reason that it stated. The exit code is 0 only if nothing failed. Needs only the standard library.
+Each suite first builds what it needs (`make`), then runs with its output in build/log/NAME.log, as many suites at a
+time as there are processors; of a suite that failed the end of the log is printed. A suite that compared nothing has
+failed, unless all of it was skipped for a reason that it stated. The exit code is 0 only if nothing failed. Needs
+nothing but the standard library.
 """
 
 import argparse
@@ -17,10 +18,12 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,6 +32,9 @@ LOGS = Path("build/log")
 VENV = "build/venv/bin/python"
 VENV_HF = "build/venv-hf/bin/python"
 TAIL_LINES = 60
+
+running: set[subprocess.Popen[bytes]] = set()
+making = threading.Lock()  # one `make` at a time: two would build the same files
 
 
 @dataclass
@@ -82,15 +88,26 @@ class Job:
                 env=environment,
                 start_new_session=True,
             )
+            running.add(process)
             try:
                 return process.wait(max(1.0, self.deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 print("out of time", file=out)
                 return 124
             finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
+                end(process)
+                running.discard(process)
+
+    def make(self, targets: Sequence[str]) -> bool:
+        with making:
+            return not targets or self.call(["make", f"-j{os.cpu_count()}", *targets]) == 0
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Ends a command and all that it started, if it still runs."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def settle(outcome: Outcome, code: int) -> Outcome:
@@ -175,65 +192,31 @@ def fuzz(job: Job) -> Outcome:
     return settle(outcome, 0)
 
 
+def on_build(build: str, sets: tuple[str, ...], about: str) -> list[Suite]:
+    """The suites that run once for each build."""
+    suffix = "" if build == "native" else f"-{build}"
+    unit, ml_run = f"build/{build}/test_unit", f"build/{build}/ml_run"
+    return [
+        Suite(f"unit{suffix}", f"C unit tests{about}", sets, program(unit), (unit,), build),
+        Suite(f"golden{suffix}", f"stored results{about}", sets, pytest(VENV, "tests/golden"), (ml_run,), build),
+    ]
+
+
+EVERY_EDIT, ALL = ("check", "all"), ("all",)
 SUITES = [
-    Suite("repo", "rules of the repository", ("check", "all"), pytest(VENV, "tests/repo"), ("native",)),
-    Suite(
-        "unit",
-        "C unit tests",
-        ("check", "all"),
-        program("build/native/test_unit"),
-        ("build/native/test_unit",),
-    ),
-    Suite("tools", "Python tools", ("check", "all"), pytest(VENV, "tests/python"), ("native",)),
-    Suite("golden", "stored results", ("check", "all"), pytest(VENV, "tests/golden"), ("native",)),
-    Suite(
-        "unit-asan",
-        "C unit tests under address and undefined-behaviour sanitizers",
-        ("all",),
-        program("build/asan/test_unit"),
-        ("build/asan/test_unit",),
-        build="asan",
-    ),
-    Suite(
-        "golden-asan",
-        "stored results under the sanitizers",
-        ("all",),
-        pytest(VENV, "tests/golden"),
-        ("build/asan/ml_run",),
-        build="asan",
-    ),
-    Suite(
-        "unit-m32",
-        "C unit tests with 32-bit sizes",
-        ("all",),
-        program("build/m32/test_unit"),
-        ("build/m32/test_unit",),
-        build="m32",
-    ),
-    Suite(
-        "golden-m32",
-        "stored results with 32-bit sizes",
-        ("all",),
-        pytest(VENV, "tests/golden"),
-        ("build/m32/ml_run",),
-        build="m32",
-    ),
-    Suite(
-        "hf",
-        "live comparison with transformers",
-        ("all",),
-        pytest(VENV_HF, "tests/oracle"),
-        ("native",),
-        minutes=20,
-    ),
-    Suite("fuzz", "fuzzing", ("all",), fuzz, ("fuzz-programs",), build="fuzz"),
+    Suite("repo", "rules of the repository", EVERY_EDIT, pytest(VENV, "tests/repo"), ("native",)),
+    Suite("tools", "Python tools", EVERY_EDIT, pytest(VENV, "tests/python"), ("native",)),
+    *on_build("native", EVERY_EDIT, ""),
+    *on_build("asan", ALL, " under the sanitizers"),
+    *on_build("m32", ALL, " with 32-bit sizes"),
+    Suite("hf", "comparison with transformers", ALL, pytest(VENV_HF, "tests/oracle"), ("native",), minutes=20),
+    Suite("fuzz", "hostile input", ALL, fuzz, ("fuzz-programs",), "fuzz"),
 ]
 
 
 def run_suite(suite: Suite, fuzz_seconds: int) -> Outcome:
     """Builds and runs one suite, prints its row, and the end of its log if it failed."""
     start = time.monotonic()
-    print(f"{suite.name:<14}", end="", flush=True)
     job = Job(suite, LOGS / f"{suite.name}.log", start + 60 * suite.minutes, fuzz_seconds)
     job.log.write_text("")
     outcome = Outcome()
@@ -263,6 +246,7 @@ def main() -> int:
     parser.add_argument("set", nargs="?", default="check", choices=["check", "all"])
     parser.add_argument("--only", action="append", metavar="NAME", choices=[suite.name for suite in SUITES])
     parser.add_argument("--list", action="store_true", help="names, sets and subjects of the suites")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="suites at a time")
     parser.add_argument("--fuzz-seconds", type=int, default=60, metavar="N", help="for each target (60)")
     arguments = parser.parse_args()
     os.chdir(ROOT)
@@ -273,11 +257,22 @@ def main() -> int:
     LOGS.mkdir(parents=True, exist_ok=True)
     chosen = [s for s in SUITES if (s.name in arguments.only if arguments.only else arguments.set in s.sets)]
     print(f"{'suite':<14}{'passed':>8}{'failed':>8}{'skipped':>8}{'time':>10}")
-    outcomes = [run_suite(suite, arguments.fuzz_seconds) for suite in chosen]
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        runs = [pool.submit(run_suite, suite, arguments.fuzz_seconds) for suite in chosen]
+        try:
+            outcomes = [run.result() for run in as_completed(runs)]
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in list(running):
+                end(process)
+            raise
     passed, failed, skipped = (sum(getattr(o, key) for o in outcomes) for key in ("passed", "failed", "skipped"))
     print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
