@@ -22,16 +22,18 @@ static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static ml_status find_kernels(const ml_kernels **out, const ml_session_options *options, ml_error *error) {
   *out = options->exact ? ml_kernels_exact() : ml_kernels_find(options->isa);
   if (*out) return ML_OK;
-  return ml_fail(error, ML_E_ARG, "isa", ml_text(options->isa), "is not among the kernels of this build, which begin with",
-                 ml_text(ml_kernels_name(0)), ML_NO_OFFSET);
+  return ml_fail(error, ML_E_ARG, "isa", ml_text(options->isa),
+                 "is not among the kernels of this build, which begin with", ml_text(ml_kernels_name(0)),
+                 ML_NO_OFFSET);
 }
 
 /* The options with defaults filled in, as the beginning of a forward pass. */
-static ml_status resolve(ml_forward *f, const ml_model *model, const ml_session_options *options, ml_error *error) {
+static ml_status resolve(ml_forward *f, const ml_model *model, const ml_session_options *options,
+                         ml_error *error) {
   uint32_t max_seq = model->config.max_seq;
   if (options->n_ctx > max_seq)
-    return ml_fail(error, ML_E_CONTEXT, "context", ml_uint(options->n_ctx), "is more than the model's max_seq of",
-                   ml_uint(max_seq), ML_NO_OFFSET);
+    return ml_fail(error, ML_E_CONTEXT, "context", ml_uint(options->n_ctx),
+                   "is more than the model's max_seq of", ml_uint(max_seq), ML_NO_OFFSET);
   memset(f, 0, sizeof *f);
   ML_TRY(find_kernels(&f->kernels, options, error));
   f->model = model;
@@ -94,14 +96,17 @@ void ml_session_free(ml_session *session) {
 
 static ml_status check_ids(const ml_session *session, const int32_t *ids, size_t n, ml_error *error) {
   const ml_forward *f = &session->forward;
-  if (n == 0) return ml_fail(error, ML_E_ARG, "number of ids", ml_uint(0), "must be at least", ml_uint(1), ML_NO_OFFSET);
+  if (n == 0)
+    return ml_fail(error, ML_E_ARG, "number of ids", ml_uint(0), "must be at least", ml_uint(1),
+                   ML_NO_OFFSET);
   for (size_t i = 0; i < n; i++)
     if (ids[i] < 0 || (uint32_t)ids[i] >= f->model->config.vocab)
-      return ml_fail(error, ML_E_ARG, "token id", ml_int(ids[i]), "must be at least 0 and below the vocabulary's",
-                     ml_uint(f->model->config.vocab), ML_NO_OFFSET);
+      return ml_fail(error, ML_E_ARG, "token id", ml_int(ids[i]),
+                     "must be at least 0 and below the vocabulary's", ml_uint(f->model->config.vocab),
+                     ML_NO_OFFSET);
   if (n > f->n_ctx - f->n_past)
-    return ml_fail(error, ML_E_CONTEXT, "tokens", ml_uint(ml_add_sizes(f->n_past, n)), "do not fit the context of",
-                   ml_uint(f->n_ctx), ML_NO_OFFSET);
+    return ml_fail(error, ML_E_CONTEXT, "tokens", ml_uint(ml_add_sizes(f->n_past, n)),
+                   "do not fit the context of", ml_uint(f->n_ctx), ML_NO_OFFSET);
   return ML_OK;
 }
 
@@ -131,8 +136,10 @@ static ml_status run(ml_session *session, const int32_t *ids, size_t n, ml_logit
     status = ml_forward_batch(f, ids + done, batch, error);
     done += batch;
     if (status != ML_OK) break;
-    if (on_logits) status = give_logits(f, batch, on_logits, user, &stopped, error);
-    else if (done == n) status = ml_forward_logits(f, batch - 1, f->n_past - 1, error);
+    if (on_logits)
+      status = give_logits(f, batch, on_logits, user, &stopped, error);
+    else if (done == n)
+      status = ml_forward_logits(f, batch - 1, f->n_past - 1, error);
   }
   if (status != ML_OK) ml_caches_truncate(f, start);
   session->has_logits = status == ML_OK && f->n_past > 0;
@@ -143,10 +150,11 @@ ml_status ml_session_eval(ml_session *session, const int32_t *ids, size_t n, ml_
   return run(session, ids, n, NULL, NULL, error);
 }
 
-ml_status ml_session_score(ml_session *session, const int32_t *ids, size_t n, ml_logits_fn *on_logits, void *user,
-                           ml_error *error) {
+ml_status ml_session_score(ml_session *session, const int32_t *ids, size_t n, ml_logits_fn *on_logits,
+                           void *user, ml_error *error) {
   if (!on_logits)
-    return ml_fail(error, ML_E_ARG, "on_logits", ml_text("NULL"), "must be a function", ml_none(), ML_NO_OFFSET);
+    return ml_fail(error, ML_E_ARG, "on_logits", ml_text("NULL"), "must be a function", ml_none(),
+                   ML_NO_OFFSET);
   return run(session, ids, n, on_logits, user, error);
 }
 

@@ -99,16 +99,16 @@ void ml_model_free(ml_model *model); /* NULL is allowed; no session of it may be
 typedef struct ml_model_info {
   uint32_t dim, n_layers, n_heads, n_kv_heads, head_dim, hidden_dim;
   uint32_t vocab;
-  uint32_t max_seq;           /* longest context that the model allows */
-  uint32_t n_linear_layers;   /* of n_layers: gated delta rule instead of attention */
-  uint32_t n_window_layers;   /* of n_layers: behind the sliding window */
-  uint32_t sliding_window;    /* positions, 0: none */
-  const char *weight_type;    /* "Q8_0", "Q4_0" or "Q4_0+Q8_0" */
-  uint64_t n_parameters;      /* weights of all arrays */
-  uint64_t file_bytes;        /* that the header implies, without the padding after the last array */
-  uint64_t trailing_bytes;    /* bytes of the source after the last array and its padding */
-  uint64_t weight_bytes;      /* memory that the model holds, what ml_model_map borrows included */
-  uint64_t n_non_finite;      /* NaN or infinite values among f32 weights and scales: any scale is valid in a file,
+  uint32_t max_seq;         /* longest context that the model allows */
+  uint32_t n_linear_layers; /* of n_layers: gated delta rule instead of attention */
+  uint32_t n_window_layers; /* of n_layers: behind the sliding window */
+  uint32_t sliding_window;  /* positions, 0: none */
+  const char *weight_type;  /* "Q8_0", "Q4_0" or "Q4_0+Q8_0" */
+  uint64_t n_parameters;    /* weights of all arrays */
+  uint64_t file_bytes;      /* that the header implies, without the padding after the last array */
+  uint64_t trailing_bytes;  /* bytes of the source after the last array and its padding */
+  uint64_t weight_bytes;    /* memory that the model holds, what ml_model_map borrows included */
+  uint64_t n_non_finite; /* NaN or infinite values among f32 weights and scales: any scale is valid in a file,
                                  but such a model cannot give sensible output */
 } ml_model_info;
 
@@ -129,8 +129,8 @@ typedef struct ml_session_options {
   uint32_t n_ctx;     /* positions to keep room for; 0: the smaller of max_seq and 4096 */
   uint32_t n_batch;   /* prompt tokens per pass; 0: 64. Changes speed and memory, never results */
   uint32_t n_threads; /* 0: 1. Clamped to 64 */
-  bool exact;         /* weights dequantized, activations not quantized, double accumulation: slow, for proof */
-  const char *isa;    /* kernel implementation by name (ml_isa_name), NULL: the best for this machine */
+  bool exact;      /* weights dequantized, activations not quantized, double accumulation: slow, for proof */
+  const char *isa; /* kernel implementation by name (ml_isa_name), NULL: the best for this machine */
   const ml_allocator *allocator; /* NULL: malloc and free */
   ml_imatrix *imatrix;           /* gathers sums of squared inputs of the matrices; NULL: none */
   ml_trace_fn *trace;            /* NULL: none */
@@ -163,7 +163,7 @@ const float *ml_session_logits(const ml_session *session);
 
 uint32_t ml_session_n_past(const ml_session *session); /* tokens in the timeline */
 uint32_t ml_session_n_ctx(const ml_session *session);
-const char *ml_session_isa(const ml_session *session); /* kernels in use, for example "scalar" */
+const char *ml_session_isa(const ml_session *session);    /* kernels in use, for example "scalar" */
 uint32_t ml_session_n_threads(const ml_session *session); /* threads that really started */
 
 /* Keeps the first `n_keep` tokens and forgets the rest, if that can be exact; otherwise (a recurrent layer,
@@ -181,8 +181,8 @@ const char *ml_isa_name(size_t index);
 ml_status ml_imatrix_new(ml_imatrix **out, const ml_model *model, const ml_allocator *allocator,
                          ml_error *error);
 void ml_imatrix_free(ml_imatrix *imatrix);
-uint64_t ml_imatrix_size(const ml_imatrix *imatrix);                    /* bytes of its file */
-void ml_imatrix_write(const ml_imatrix *imatrix, void *out);            /* that many bytes, format MLI1 */
+uint64_t ml_imatrix_size(const ml_imatrix *imatrix);         /* bytes of its file */
+void ml_imatrix_write(const ml_imatrix *imatrix, void *out); /* that many bytes, format MLI1 */
 ml_status ml_imatrix_check(const void *bytes, size_t size, ml_error *error); /* is this a valid MLI1 file? */
 
 /* ---------------------------------------------------------------- tokenizer */
@@ -191,10 +191,10 @@ typedef struct ml_tokenizer ml_tokenizer;
 typedef struct ml_decoder ml_decoder;
 
 typedef struct ml_tokenizer_info {
-  uint32_t kind;     /* 1: SentencePiece-style BPE, 2: byte-level BPE */
+  uint32_t kind; /* 1: SentencePiece-style BPE, 2: byte-level BPE */
   uint32_t n_vocab, n_merges, n_added;
-  int32_t bos, eos;  /* -1: none */
-  uint32_t flags;    /* as in the file */
+  int32_t bos, eos; /* -1: none */
+  uint32_t flags;   /* as in the file */
 } ml_tokenizer_info;
 
 /* Reads a whole .mlt file; `bytes` may go away afterwards. Immutable: serves any number of threads. */

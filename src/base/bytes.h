@@ -34,7 +34,9 @@ static inline void ml_write_u64(uint8_t *bytes, uint64_t value) {
 
 /* Sizes are counted in 64 bits on every target and stick at UINT64_MAX instead of wrapping, so that one
  * comparison at the end of a sum is enough. */
-static inline uint64_t ml_add_sizes(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
+static inline uint64_t ml_add_sizes(uint64_t a, uint64_t b) {
+  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
 
 static inline uint64_t ml_mul_sizes(uint64_t a, uint64_t b) {
   return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;

@@ -118,6 +118,8 @@ void ml_pool_run(ml_pool *pool, ml_task *task, void *context) {
   task(context, 0, pool->n_threads);
   /* parts are of equal size, so the wait is short; a sleep would cost more than it saves */
   for (int round = 0; atomic_load_explicit(&pool->pending, memory_order_acquire) != 0; round++)
-    if (round < SPIN_ROUNDS) pause_briefly();
-    else sched_yield();
+    if (round < SPIN_ROUNDS)
+      pause_briefly();
+    else
+      sched_yield();
 }

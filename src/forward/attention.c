@@ -12,7 +12,8 @@ typedef struct attention_job {
 } attention_job;
 
 /* Bias, norm and rotation of one head of one token, in place: what the projection still lacks. */
-static void finish_head(const attention_job *job, float *head, uint32_t token, const float *bias, const float *norm) {
+static void finish_head(const attention_job *job, float *head, uint32_t token, const float *bias,
+                        const float *norm) {
   const ml_forward *f = job->f;
   const ml_config *c = &f->model->config;
   if (bias) f->kernels->add(head, bias, c->head_dim);
@@ -40,7 +41,8 @@ static void store_kv(const attention_job *job, uint32_t kv_head, uint32_t token)
   memcpy(job->cache->v + slot * c->head_dim, f->v + at, c->head_dim * sizeof(float));
 }
 
-static void attend_head(const attention_job *job, uint32_t head, uint32_t kv_head, uint32_t token, float *scores) {
+static void attend_head(const attention_job *job, uint32_t head, uint32_t kv_head, uint32_t token,
+                        float *scores) {
   const ml_forward *f = job->f;
   const ml_config *c = &f->model->config;
   const ml_attention_weights *w = &job->layer->attention;

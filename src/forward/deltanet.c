@@ -65,7 +65,8 @@ static void gates(const deltanet_job *job) {
   uint32_t n_heads = f->model->config.lin_v_heads;
   for (uint32_t token = 0; token < job->n; token++)
     for (uint32_t head = 0; head < n_heads; head++) {
-      float *beta = f->beta + (size_t)token * n_heads + head, *decay = f->decay + (size_t)token * n_heads + head;
+      float *beta = f->beta + (size_t)token * n_heads + head,
+            *decay = f->decay + (size_t)token * n_heads + head;
       double rate = ml_exp(job->w->a_log[head]);
       double step = ml_softplus((double)*decay + job->w->dt_bias[head]);
       *beta = (float)ml_sigmoid(*beta);
@@ -119,7 +120,8 @@ ml_status ml_deltanet(ml_forward *f, int32_t layer, uint32_t n, ml_error *error)
   ml_pool_run(f->pool, heads_part, &job);
   ml_observe(f, ML_STAGE_MIXED, layer, f->n_past, f->mixed, n, c->lin_value_dim);
 
-  ML_TRY(ml_prepare_rows(f, &rows, f->mixed, n, c->lin_value_dim, "linear attention output", layer, f->n_past, error));
+  ML_TRY(ml_prepare_rows(f, &rows, f->mixed, n, c->lin_value_dim, "linear attention output", layer, f->n_past,
+                         error));
   ml_linear(f, f->block_out, &w->lout, &rows);
   return ML_OK;
 }

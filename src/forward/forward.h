@@ -21,8 +21,8 @@ typedef struct ml_layer_cache {
   float *k, *v;      /* (n_kv_heads, capacity, head_dim) */
   uint32_t capacity; /* the window, or n_ctx */
   /* gated delta rule: does not grow */
-  float *state;      /* (lin_v_heads, lin_k_dim, lin_v_dim) */
-  float *history;    /* (lin_conv - 1, lin_channels): last inputs, position p is row p % (lin_conv - 1) */
+  float *state;   /* (lin_v_heads, lin_k_dim, lin_v_dim) */
+  float *history; /* (lin_conv - 1, lin_channels): last inputs, position p is row p % (lin_conv - 1) */
 } ml_layer_cache;
 
 /* Rotary tables of one batch, an entry per element (kernel `rope`). */
@@ -37,32 +37,32 @@ typedef struct ml_forward {
   ml_pool *pool;
   bool exact;
   uint32_t n_ctx, n_batch, n_threads;
-  uint32_t n_past;         /* tokens in the caches */
-  ml_layer_cache *caches;  /* (n_layers) */
+  uint32_t n_past;        /* tokens in the caches */
+  ml_layer_cache *caches; /* (n_layers) */
 
-  ml_trace_fn *trace;      /* NULL: none */
+  ml_trace_fn *trace; /* NULL: none */
   void *trace_user;
-  ml_imatrix *imatrix;     /* NULL: none */
+  ml_imatrix *imatrix; /* NULL: none */
 
   ml_rope_table rope, rope_local;
-  float *x;                /* (n_batch, dim): the residual stream */
-  float *normed;           /* (n_batch, dim): input of a block's matrices */
-  float *block_out;        /* (n_batch, dim): what a block adds to x */
-  int8_t *quants;          /* (n_batch, widest input): quantized rows */
-  float *quant_scales;     /* (n_batch, widest input / 32) */
+  float *x;            /* (n_batch, dim): the residual stream */
+  float *normed;       /* (n_batch, dim): input of a block's matrices */
+  float *block_out;    /* (n_batch, dim): what a block adds to x */
+  int8_t *quants;      /* (n_batch, widest input): quantized rows */
+  float *quant_scales; /* (n_batch, widest input / 32) */
 
-  float *q, *k, *v;        /* (n_batch, q_dim), (n_batch, kv_dim) twice */
-  float *gate;             /* (n_batch, q_dim) */
-  float *mixed;            /* (n_batch, q_dim or lin_value_dim): input of wo or lout */
-  float *scores;           /* (n_threads, n_ctx) */
+  float *q, *k, *v; /* (n_batch, q_dim), (n_batch, kv_dim) twice */
+  float *gate;      /* (n_batch, q_dim) */
+  float *mixed;     /* (n_batch, q_dim or lin_value_dim): input of wo or lout */
+  float *scores;    /* (n_threads, n_ctx) */
 
-  float *channels;         /* (n_batch, lin_channels): queries, keys, values of the delta rule */
-  float *z;                /* (n_batch, lin_value_dim) */
-  float *beta, *decay;     /* (n_batch, lin_v_heads) */
+  float *channels;     /* (n_batch, lin_channels): queries, keys, values of the delta rule */
+  float *z;            /* (n_batch, lin_value_dim) */
+  float *beta, *decay; /* (n_batch, lin_v_heads) */
 
-  float *hidden, *up;      /* (n_batch, hidden_dim) */
-  float *logits;           /* (vocab) */
-  double *logits_exact;    /* (vocab), only in exact mode */
+  float *hidden, *up;   /* (n_batch, hidden_dim) */
+  float *logits;        /* (vocab) */
+  double *logits_exact; /* (vocab), only in exact mode */
 } ml_forward;
 
 /* ---------------------------------------------------------------- buffers.c, cache.c */
@@ -78,15 +78,15 @@ uint32_t ml_caches_truncate(ml_forward *f, uint32_t n_keep);
 
 /* ---------------------------------------------------------------- rope.c */
 
-void ml_rope_init(ml_forward *f);              /* fills the frequencies */
-void ml_rope_fill(ml_forward *f, uint32_t n);  /* fills cosine and sine for the batch */
+void ml_rope_init(ml_forward *f);             /* fills the frequencies */
+void ml_rope_fill(ml_forward *f, uint32_t n); /* fills cosine and sine for the batch */
 
 /* ---------------------------------------------------------------- linear.c */
 
 /* Checks and quantizes n rows of cols floats, of positions from `first` on, for the matrices that follow; `rows` refers to buffers of f until
  * the next call. ML_E_NUMERIC, naming stage, layer and position, when a value is not finite. */
-ml_status ml_prepare_rows(ml_forward *f, ml_rows *rows, const float *x, uint32_t n, uint32_t cols, const char *stage,
-                          int32_t layer, uint32_t first, ml_error *error);
+ml_status ml_prepare_rows(ml_forward *f, ml_rows *rows, const float *x, uint32_t n, uint32_t cols,
+                          const char *stage, int32_t layer, uint32_t first, ml_error *error);
 /* y (rows->n, w->rows) = w times every row. */
 void ml_linear(ml_forward *f, float *y, const ml_matrix *w, const ml_rows *rows);
 
@@ -110,23 +110,24 @@ ml_status ml_forward_logits(ml_forward *f, uint32_t row, uint32_t position, ml_e
  * `first` is the position of the first row. */
 typedef enum ml_stage {
   ML_STAGE_EMBED,
-  ML_STAGE_BLOCK_IN,  /* input of wq, wk, wv or lqkv, lz, lb, la */
+  ML_STAGE_BLOCK_IN, /* input of wq, wk, wv or lqkv, lz, lb, la */
   ML_STAGE_Q,
   ML_STAGE_K,
   ML_STAGE_V,
   ML_STAGE_CONV,
-  ML_STAGE_MIXED,     /* input of wo or lout */
+  ML_STAGE_MIXED, /* input of wo or lout */
   ML_STAGE_BLOCK_OUT,
-  ML_STAGE_FFN_IN,    /* input of w1, w3 */
-  ML_STAGE_FFN_MID,   /* input of w2 */
+  ML_STAGE_FFN_IN,  /* input of w1, w3 */
+  ML_STAGE_FFN_MID, /* input of w2 */
   ML_STAGE_FFN_OUT,
-  ML_STAGE_LAYER,     /* the residual stream after the layer */
-  ML_STAGE_FINAL,     /* input of the classifier */
+  ML_STAGE_LAYER, /* the residual stream after the layer */
+  ML_STAGE_FINAL, /* input of the classifier */
   ML_STAGE_LOGITS,
   ML_N_STAGES
 } ml_stage;
 
-void ml_observe(ml_forward *f, ml_stage stage, int32_t layer, uint32_t first, const float *x, uint32_t n, uint32_t cols);
+void ml_observe(ml_forward *f, ml_stage stage, int32_t layer, uint32_t first, const float *x, uint32_t n,
+                uint32_t cols);
 const char *ml_stage_name(ml_stage stage);
 
 #endif

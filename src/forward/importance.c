@@ -39,14 +39,16 @@ static void place_slots(ml_imatrix *imatrix) {
   imatrix->classifier = next;
 }
 
-ml_status ml_imatrix_new(ml_imatrix **out, const ml_model *model, const ml_allocator *allocator, ml_error *error) {
+ml_status ml_imatrix_new(ml_imatrix **out, const ml_model *model, const ml_allocator *allocator,
+                         ml_error *error) {
   const ml_config *c = &model->config;
   ml_imatrix_header header = {.n_layers = c->n_layers,
                               .dim = c->dim,
                               .hidden_dim = c->hidden_dim,
                               .q_dim = c->q_dim,
                               .lin_value_dim = c->lin_value_dim};
-  uint64_t n_sums = ml_imatrix_n_sums(&header, c->n_linear_layers), n_slots = (uint64_t)c->n_layers * ML_IMPORTANCE_N_SLOTS;
+  uint64_t n_sums = ml_imatrix_n_sums(&header, c->n_linear_layers),
+           n_slots = (uint64_t)c->n_layers * ML_IMPORTANCE_N_SLOTS;
   ml_arena plan = ml_arena_measure(), arena;
   ml_arena_take(&plan, 1, sizeof(ml_imatrix));
   ml_arena_take(&plan, n_slots, sizeof(double *));
@@ -76,7 +78,8 @@ static void add_squares(double *sums, const float *x, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) sums[i] += (double)x[i] * x[i];
 }
 
-void ml_importance_add(ml_imatrix *imatrix, uint32_t layer, ml_importance_slot slot, const float *x, uint32_t n) {
+void ml_importance_add(ml_imatrix *imatrix, uint32_t layer, ml_importance_slot slot, const float *x,
+                       uint32_t n) {
   uint32_t size = slot_size(imatrix->model, layer, slot);
   double *sums = imatrix->slots[layer * ML_IMPORTANCE_N_SLOTS + (uint32_t)slot];
   for (uint32_t t = 0; t < n; t++) add_squares(sums, x + (size_t)t * size, size);

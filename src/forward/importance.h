@@ -13,7 +13,8 @@ typedef enum ml_importance_slot {
 } ml_importance_slot;
 
 /* Adds the squares of n rows of a layer's input. The first slot of the first layer counts the tokens. */
-void ml_importance_add(ml_imatrix *imatrix, uint32_t layer, ml_importance_slot slot, const float *x, uint32_t n);
+void ml_importance_add(ml_imatrix *imatrix, uint32_t layer, ml_importance_slot slot, const float *x,
+                       uint32_t n);
 /* The same for one row of the classifier's input. */
 void ml_importance_add_classifier(ml_imatrix *imatrix, const float *x);
 

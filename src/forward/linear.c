@@ -1,8 +1,8 @@
 #include "base/error.h"
 #include "forward/forward.h"
 
-ml_status ml_prepare_rows(ml_forward *f, ml_rows *rows, const float *x, uint32_t n, uint32_t cols, const char *stage,
-                          int32_t layer, uint32_t first, ml_error *error) {
+ml_status ml_prepare_rows(ml_forward *f, ml_rows *rows, const float *x, uint32_t n, uint32_t cols,
+                          const char *stage, int32_t layer, uint32_t first, ml_error *error) {
   for (uint32_t t = 0; t < n; t++) {
     size_t at = (size_t)t * cols;
     if (f->kernels->quantize(f->quants + at, f->quant_scales + at / ML_BLOCK, x + at, cols)) continue;
@@ -28,8 +28,10 @@ static void linear_part(void *context, uint32_t part, uint32_t n_parts) {
   const linear_job *job = context;
   uint32_t begin, end;
   ml_pool_share(job->w->rows, ROW_UNIT, part, n_parts, &begin, &end);
-  if (job->w->type == ML_Q8_0) job->kernels->matmul_q8_0(job->y, job->w->rows, job->w, job->rows, begin, end);
-  else job->kernels->matmul_q4_0(job->y, job->w->rows, job->w, job->rows, begin, end);
+  if (job->w->type == ML_Q8_0)
+    job->kernels->matmul_q8_0(job->y, job->w->rows, job->w, job->rows, begin, end);
+  else
+    job->kernels->matmul_q4_0(job->y, job->w->rows, job->w, job->rows, begin, end);
 }
 
 void ml_linear(ml_forward *f, float *y, const ml_matrix *w, const ml_rows *rows) {

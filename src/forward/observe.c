@@ -1,15 +1,17 @@
 /* observe.c - one hook behind every stage, for the trace and the importance matrix. */
 #include "forward/forward.h"
 
-static const char *const stage_names[ML_N_STAGES] = {"embed",     "block_in", "q",       "k",       "v",
-                                                     "conv",      "mixed",    "block_out", "ffn_in",  "ffn_mid",
-                                                     "ffn_out",   "layer",    "final",   "logits"};
+static const char *const stage_names[ML_N_STAGES] = {"embed",   "block_in", "q",         "k",      "v",
+                                                     "conv",    "mixed",    "block_out", "ffn_in", "ffn_mid",
+                                                     "ffn_out", "layer",    "final",     "logits"};
 
 const char *ml_stage_name(ml_stage stage) { return stage_names[stage]; }
 
 static void add_importance(ml_forward *f, ml_stage stage, int32_t layer, const float *x, uint32_t n) {
   switch (stage) {
-    case ML_STAGE_BLOCK_IN: ml_importance_add(f->imatrix, (uint32_t)layer, ML_IMPORTANCE_BLOCK_IN, x, n); break;
+    case ML_STAGE_BLOCK_IN:
+      ml_importance_add(f->imatrix, (uint32_t)layer, ML_IMPORTANCE_BLOCK_IN, x, n);
+      break;
     case ML_STAGE_MIXED: ml_importance_add(f->imatrix, (uint32_t)layer, ML_IMPORTANCE_MIXED, x, n); break;
     case ML_STAGE_FFN_IN: ml_importance_add(f->imatrix, (uint32_t)layer, ML_IMPORTANCE_FFN_IN, x, n); break;
     case ML_STAGE_FFN_MID: ml_importance_add(f->imatrix, (uint32_t)layer, ML_IMPORTANCE_FFN_MID, x, n); break;

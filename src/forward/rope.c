@@ -10,7 +10,8 @@ static double scale_llama3(const ml_rope_config *r, double inverse) {
   double wavelength = TWO_PI / inverse, orig = r->orig_max_seq;
   if (wavelength < orig / r->high_freq_factor) return inverse;
   if (wavelength > orig / r->low_freq_factor) return inverse / r->factor;
-  double blend = (orig / wavelength - r->low_freq_factor) / ((double)r->high_freq_factor - r->low_freq_factor);
+  double blend =
+      (orig / wavelength - r->low_freq_factor) / ((double)r->high_freq_factor - r->low_freq_factor);
   return (1 - blend) * inverse / r->factor + blend * inverse;
 }
 
@@ -61,7 +62,8 @@ static void fill_row(float *cosine, float *sine, const double *inverse, uint32_t
   }
 }
 
-static void fill_table(ml_rope_table *table, const ml_rope_config *rope, uint32_t rot_dim, uint32_t first, uint32_t n) {
+static void fill_table(ml_rope_table *table, const ml_rope_config *rope, uint32_t rot_dim, uint32_t first,
+                       uint32_t n) {
   for (uint32_t t = 0; t < n; t++)
     fill_row(table->cosine + (size_t)t * rot_dim, table->sine + (size_t)t * rot_dim, table->inverse_frequency,
              rot_dim / 2, first + t, rope->attn_factor);

@@ -54,8 +54,8 @@ ml_status ml_forward_batch(ml_forward *f, const int32_t *ids, uint32_t n, ml_err
 static ml_status check_logits(const ml_forward *f, uint32_t position, ml_error *error) {
   for (uint32_t i = 0; i < f->model->config.vocab; i++)
     if (!(fabsf(f->logits[i]) < HUGE_VALF))
-      return ml_fail(error, ML_E_NUMERIC, "logit", ml_uint(i), "is infinite or NaN at position", ml_uint(position),
-                     ML_NO_OFFSET);
+      return ml_fail(error, ML_E_NUMERIC, "logit", ml_uint(i), "is infinite or NaN at position",
+                     ml_uint(position), ML_NO_OFFSET);
   return ML_OK;
 }
 

@@ -38,7 +38,8 @@ static double row_dot(const ml_matrix *w, uint32_t row, const float *x) {
 static void matmul(float *y, size_t y_stride, const ml_matrix *w, const ml_rows *x, uint32_t row_begin,
                    uint32_t row_end) {
   for (uint32_t r = row_begin; r < row_end; r++)
-    for (uint32_t t = 0; t < x->n; t++) y[t * y_stride + r] = (float)row_dot(w, r, x->x + (size_t)t * x->cols);
+    for (uint32_t t = 0; t < x->n; t++)
+      y[t * y_stride + r] = (float)row_dot(w, r, x->x + (size_t)t * x->cols);
 }
 
 void ml_exact_matvec(double *y, const ml_matrix *w, const float *x, float softcap) {

@@ -13,8 +13,10 @@ static inline v8 k_at(const float *x, size_t i, size_t n) {
 }
 
 static inline void k_put(float *x, size_t i, size_t n, v8 a) {
-  if (i + 8 <= n) v8_store(x + i, a);
-  else v8_store_part(x + i, a, n - i);
+  if (i + 8 <= n)
+    v8_store(x + i, a);
+  else
+    v8_store_part(x + i, a, n - i);
 }
 
 /* ---------------------------------------------------------------- elementary functions, eight at a time */

@@ -73,17 +73,21 @@ double ml_floor(double x) {
 }
 
 void ml_sincos(double x, double *sine, double *cosine) {
-  if (x >= 0x1p28 || x <= -0x1p28) x = 0;
-  /* pi/2 in pieces of 26 bits: n has at most 27, so the first products are exact */
+  if (x != x) {
+    *sine = *cosine = x;
+    return;
+  }
+  if (x >= 0x1p26 || x <= -0x1p26) x = 0;
+  /* pi/2 in pieces of 27 bits: n has at most 26, so the first products are exact */
   double n = ml_round_even(x * 0.6366197723675814);
   double r = ((x - n * 0x1.921fb54p0) - n * 0x1.10b461p-30) - n * 0x1.a62633p-58 - n * 0x1.45c06e0e68948p-86;
   double square = r * r;
-  static const double sine_terms[] = {1.0 / 355687428096000, -1.0 / 1307674368000, 1.0 / 6227020800,
-                                      -1.0 / 39916800,       1.0 / 362880,         -1.0 / 5040,
-                                      1.0 / 120,             -1.0 / 6};
-  static const double cosine_terms[] = {1.0 / 20922789888000, -1.0 / 87178291200, 1.0 / 479001600,
-                                        -1.0 / 3628800,       1.0 / 40320,        -1.0 / 720,
-                                        1.0 / 24,             -0.5};
+  static const double sine_terms[] = {
+      1.0 / 355687428096000, -1.0 / 1307674368000, 1.0 / 6227020800, -1.0 / 39916800,
+      1.0 / 362880,          -1.0 / 5040,          1.0 / 120,        -1.0 / 6};
+  static const double cosine_terms[] = {
+      1.0 / 20922789888000, -1.0 / 87178291200, 1.0 / 479001600, -1.0 / 3628800,
+      1.0 / 40320,          -1.0 / 720,         1.0 / 24,        -0.5};
   double s = 0, c = 0;
   for (int i = 0; i < 8; i++) s = s * square + sine_terms[i], c = c * square + cosine_terms[i];
   s = r + r * square * s;

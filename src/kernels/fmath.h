@@ -14,7 +14,7 @@ double ml_tanh(double x);          /* absolute error below 2 ulp of 1 */
 double ml_sigmoid(double x);       /* 1 / (1 + exp(-x)) */
 double ml_softplus(double x);      /* log(1 + exp(x)), absolute error below 2 ulp of 1 */
 
-/* sin and cos of |x| < 2^28 to 2 ulp of 1. Beyond (a position whose angle has lost its meaning in any
+/* sin and cos of |x| < 2^26 to 2 ulp of 1. Beyond (a position whose angle has lost its meaning in any
  * precision) they are those of 0, so that a hostile file cannot make them infinite. */
 void ml_sincos(double x, double *sine, double *cosine);
 

@@ -12,9 +12,11 @@ ML_KERNEL(bool, quantize, (int8_t *q, float *d, const float *x, size_t n))
 /* y[t * y_stride + r] = row r of w times activation row t, for row_begin <= r < row_end and every t.
  * acc = acc + (float)isum * (dw * dx), block after block. */
 ML_KERNEL(void, matmul_q8_0,
-          (float *y, size_t y_stride, const ml_matrix *w, const ml_rows *x, uint32_t row_begin, uint32_t row_end))
+          (float *y, size_t y_stride, const ml_matrix *w, const ml_rows *x, uint32_t row_begin,
+           uint32_t row_end))
 ML_KERNEL(void, matmul_q4_0,
-          (float *y, size_t y_stride, const ml_matrix *w, const ml_rows *x, uint32_t row_begin, uint32_t row_end))
+          (float *y, size_t y_stride, const ml_matrix *w, const ml_rows *x, uint32_t row_begin,
+           uint32_t row_end))
 
 /* out[c] = weight (row, c) * scale: an embedding row, of either type. */
 ML_KERNEL(void, embed, (float *out, const ml_matrix *w, uint32_t row, float scale))
@@ -26,11 +28,11 @@ ML_KERNEL(void, l2_norm, (float *x, size_t n, float eps, float scale))
 
 /* In place on x. */
 ML_KERNEL(void, add, (float *x, const float *y, size_t n))
-ML_KERNEL(void, softcap, (float *x, size_t n, float cap))                 /* cap * tanh(x / cap) */
-ML_KERNEL(void, silu_mul, (float *x, const float *y, size_t n))           /* silu(x) * y */
-ML_KERNEL(void, gelu_mul, (float *x, const float *y, size_t n))           /* gelu_tanh(x) * y */
-ML_KERNEL(void, mul_sigmoid, (float *x, const float *y, size_t n))        /* x * sigmoid(y) */
-ML_KERNEL(void, mul_silu, (float *x, const float *y, size_t n))           /* x * silu(y) */
+ML_KERNEL(void, softcap, (float *x, size_t n, float cap))          /* cap * tanh(x / cap) */
+ML_KERNEL(void, silu_mul, (float *x, const float *y, size_t n))    /* silu(x) * y */
+ML_KERNEL(void, gelu_mul, (float *x, const float *y, size_t n))    /* gelu_tanh(x) * y */
+ML_KERNEL(void, mul_sigmoid, (float *x, const float *y, size_t n)) /* x * sigmoid(y) */
+ML_KERNEL(void, mul_silu, (float *x, const float *y, size_t n))    /* x * silu(y) */
 
 /* Rotates pairs (2i, 2i + 1) of x in place: x * cosine + swapped(x) * sine, where both tables hold a value
  * per element: cosine c0 c0 c1 c1 ..., sine -s0 s0 -s1 s1 ... n is even. */

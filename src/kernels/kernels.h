@@ -10,9 +10,9 @@
 /* Causal attention of one query head at one position. K and V live in a ring: position p is row
  * p % capacity. */
 typedef struct ml_attend {
-  float *out;           /* (head_dim) */
-  const float *q;       /* (head_dim) */
-  const float *k, *v;   /* (capacity, head_dim) */
+  float *out;         /* (head_dim) */
+  const float *q;     /* (head_dim) */
+  const float *k, *v; /* (capacity, head_dim) */
   uint32_t head_dim, capacity;
   uint32_t first, count; /* positions first ... first + count - 1, at least one, at most capacity */
   float scale;           /* on q.k */
@@ -22,10 +22,10 @@ typedef struct ml_attend {
 
 /* One position of one value head of the gated delta rule. */
 typedef struct ml_delta {
-  float *out;        /* (dv) */
-  float *state;      /* (dk, dv), updated */
+  float *out;         /* (dv) */
+  float *state;       /* (dk, dv), updated */
   const float *q, *k; /* (dk), normalized; q scaled too */
-  const float *v;    /* (dv) */
+  const float *v;     /* (dv) */
   uint32_t dk, dv;
   float decay, beta;
 } ml_delta;
@@ -36,7 +36,7 @@ typedef struct ml_conv {
   float *history;       /* (taps - 1, channels), a ring; its oldest row is overwritten with the input */
   const float *weights; /* (taps, channels), the last tap for the current input */
   uint32_t channels, taps, begin, end;
-  uint32_t oldest;      /* row of the input taps - 1 positions ago */
+  uint32_t oldest; /* row of the input taps - 1 positions ago */
 } ml_conv;
 
 typedef struct ml_kernels {

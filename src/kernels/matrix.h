@@ -28,7 +28,7 @@ static inline size_t ml_block_bytes(ml_weight_type type) { return type == ML_Q8_
 
 typedef struct ml_matrix {
   ml_weight_type type;
-  uint32_t rows, cols;  /* y[r] = sum over c of W[r][c] x[c]; cols is a multiple of 32 */
+  uint32_t rows, cols;   /* y[r] = sum over c of W[r][c] x[c]; cols is a multiple of 32 */
   const uint8_t *quants; /* (rows, cols / 32) blocks */
   const float *scales;   /* (rows, cols / 32) */
 } ml_matrix;
@@ -36,9 +36,9 @@ typedef struct ml_matrix {
 /* Rows of activations, one per token, with their quantized form (all of it: any kernel may use either). */
 typedef struct ml_rows {
   uint32_t n, cols;
-  const float *x;   /* (n, cols) */
-  const int8_t *q;  /* (n, cols), in [-127, 127] */
-  const float *d;   /* (n, cols / 32) */
+  const float *x;  /* (n, cols) */
+  const int8_t *q; /* (n, cols), in [-127, 127] */
+  const float *d;  /* (n, cols / 32) */
 } ml_rows;
 
 #endif

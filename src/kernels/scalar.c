@@ -1,8 +1,8 @@
 /* scalar.c - the specification: every kernel in plain C, in the order of operations that all others keep. */
 #include "kernels/vec_scalar.h"
 
-#include "kernels/float_kernels.h"
 #include "kernels/dequantize.h"
+#include "kernels/float_kernels.h"
 #include "kernels/tables.h"
 
 static int32_t dot_q8_0(const uint8_t *block, const int8_t *x) {
@@ -20,7 +20,8 @@ static int32_t dot_q4_0(const uint8_t *block, const int8_t *x) {
 
 /* Always called with constants for `dot` and `block_bytes`, so that both kernels get a loop of their own. */
 static inline void matmul(float *y, size_t y_stride, const ml_matrix *w, const ml_rows *x, uint32_t row_begin,
-                          uint32_t row_end, size_t block_bytes, int32_t (*dot)(const uint8_t *, const int8_t *)) {
+                          uint32_t row_end, size_t block_bytes,
+                          int32_t (*dot)(const uint8_t *, const int8_t *)) {
   size_t n_blocks = w->cols / ML_BLOCK;
   for (uint32_t r = row_begin; r < row_end; r++) {
     const uint8_t *quants = w->quants + r * n_blocks * block_bytes;

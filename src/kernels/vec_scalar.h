@@ -13,8 +13,8 @@ typedef struct v8 {
   float lane[8];
 } v8;
 
-#define V8_EACH(expression)                  \
-  v8 r;                                      \
+#define V8_EACH(expression)                             \
+  v8 r;                                                 \
   for (int i = 0; i < 8; i++) r.lane[i] = (expression); \
   return r
 
@@ -49,7 +49,9 @@ static inline v8 v8_copysign(v8 a, v8 b) {
 /* a < b ? b : a, on every platform: NaN in either gives a */
 static inline v8 v8_max(v8 a, v8 b) { V8_EACH(a.lane[i] < b.lane[i] ? b.lane[i] : a.lane[i]); }
 static inline v8 v8_less(v8 a, v8 b) { V8_EACH(lane_from_bits(a.lane[i] < b.lane[i] ? 0xffffffff : 0)); }
-static inline v8 v8_select(v8 mask, v8 yes, v8 no) { V8_EACH(lane_bits(mask.lane[i]) ? yes.lane[i] : no.lane[i]); }
+static inline v8 v8_select(v8 mask, v8 yes, v8 no) {
+  V8_EACH(lane_bits(mask.lane[i]) ? yes.lane[i] : no.lane[i]);
+}
 static inline bool v8_all(v8 mask) {
   bool all = true;
   for (int i = 0; i < 8; i++) all = all && lane_bits(mask.lane[i]);

@@ -164,8 +164,9 @@ void ml_bind_arrays(ml_model *model, const ml_mlb_header *header, const uint8_t 
 
 void *ml_array_place(const ml_model *model, const ml_mlb_array *array) {
   slot s = find_slot((ml_model *)(uintptr_t)model, array); /* only read here */
-  const void *place = s.vector                         ? (const void *)*s.vector
-                      : array->element == ML_MLB_Q8 || array->element == ML_MLB_Q4 ? (const void *)s.matrix->quants
-                                                       : (const void *)s.matrix->scales;
+  const void *place = s.vector ? (const void *)*s.vector
+                      : array->element == ML_MLB_Q8 || array->element == ML_MLB_Q4
+                          ? (const void *)s.matrix->quants
+                          : (const void *)s.matrix->scales;
   return (void *)(uintptr_t)place;
 }

@@ -12,14 +12,15 @@ struct ml_loader {
   uint64_t memory_limit;
   const uint8_t *mapped; /* the whole file, when arrays may stay in it */
   ml_mlb_parser parser;
-  ml_model *model;       /* NULL until the header is checked */
-  void *place;           /* of the array that is coming in; NULL when it stays where it is */
-  ml_error failure;      /* the first one, returned again by later calls */
+  ml_model *model;  /* NULL until the header is checked */
+  void *place;      /* of the array that is coming in; NULL when it stays where it is */
+  ml_error failure; /* the first one, returned again by later calls */
 };
 
 static void *allocate_zeroed(const ml_allocator *allocator, size_t size, const char *what, ml_error *error) {
   void *memory = allocator->allocate(allocator->user, size);
-  if (memory) memset(memory, 0, size);
+  if (memory)
+    memset(memory, 0, size);
   else
     ml_fail(error, ML_E_NOMEM, what, ml_uint(size), "bytes needed, the allocator has", ml_text("none"),
             ML_NO_OFFSET);
@@ -59,7 +60,8 @@ static ml_status open_arrays(ml_loader *loader, const ml_mlb_header *header, con
   ml_model *model = loader->model;
   ml_arena plan = ml_arena_measure();
   ml_bind_arrays(model, header, flags, loader->mapped, &plan);
-  ML_TRY(ml_arena_open(&model->arrays, &loader->allocator, plan.taken, loader->memory_limit, "weights", error));
+  ML_TRY(
+      ml_arena_open(&model->arrays, &loader->allocator, plan.taken, loader->memory_limit, "weights", error));
   ml_bind_arrays(model, header, flags, loader->mapped, &model->arrays);
   return ML_OK;
 }
@@ -82,7 +84,8 @@ static ml_status begin_model(void *user, const ml_mlb_header *header, const uint
   ml_layers_from_mlb(model->layers, header, flags);
   ML_TRY(open_arrays(loader, header, flags, error));
   describe(model, header, flags);
-  model->info.weight_bytes = model->structs.size + model->arrays.size + (loader->mapped ? model->info.file_bytes : 0);
+  model->info.weight_bytes =
+      model->structs.size + model->arrays.size + (loader->mapped ? model->info.file_bytes : 0);
   return ML_OK;
 }
 
@@ -125,13 +128,15 @@ static ml_status take_bytes(void *user, const ml_mlb_array *array, uint64_t posi
   (void)error;
   ml_loader *loader = user;
   if (position == 0)
-    loader->place =
-        loader->mapped && ml_array_as_stored(array) ? NULL : ml_array_place(loader->model, array);
+    loader->place = loader->mapped && ml_array_as_stored(array) ? NULL : ml_array_place(loader->model, array);
   uint8_t *place = loader->place;
   if (place) {
-    if (array->tensor == ML_MLB_LCONV) transpose_bytes(place, array, position, bytes, size);
-    else if (array->element == ML_MLB_D_F16) memcpy(place + array->size + position, bytes, size);
-    else memcpy(place + position, bytes, size);
+    if (array->tensor == ML_MLB_LCONV)
+      transpose_bytes(place, array, position, bytes, size);
+    else if (array->element == ML_MLB_D_F16)
+      memcpy(place + array->size + position, bytes, size);
+    else
+      memcpy(place + position, bytes, size);
   }
   if (position + size == array->size) finish_array(loader, array);
   return ML_OK;
@@ -171,8 +176,8 @@ ml_status ml_loader_finish(ml_loader *loader, ml_model **out, ml_error *error) {
     loader->model->info.trailing_bytes = ml_mlb_parser_trailing(&loader->parser);
     *out = loader->model;
     loader->model = NULL;
-    ml_fail(&loader->failure, ML_E_STATE, "loader", ml_none(), "has handed over its model and can only be freed",
-            ml_none(), ML_NO_OFFSET);
+    ml_fail(&loader->failure, ML_E_STATE, "loader", ml_none(),
+            "has handed over its model and can only be freed", ml_none(), ML_NO_OFFSET);
     return ML_OK;
   }
   return settle(loader, loader->failure.status, error);
