@@ -30,11 +30,11 @@ class Engine:
             return np.load(out)
 
     def importance(self, model: Path, tokens: Sequence[int], *options: str) -> Importance:
-        """The sums of squares that ml_run --imatrix writes. Logits are asked for, so that every position has some."""
+        """The sums of squares that ml_run --imatrix writes."""
         layer_flags = read_model(model).layer_flags
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "sums.mli"
-            self._run(model, tokens, "--logits", Path(folder) / "logits.npy", "--imatrix", out, *options)
+            self._run(model, tokens, "--imatrix", out, *options)
             return read_importance(out, layer_flags)
 
     def _run(self, model: Path, tokens: Sequence[int], *options: str | Path) -> None:
