@@ -60,8 +60,11 @@ static ml_status open_arrays(ml_loader *loader, const ml_mlb_header *header, con
   ml_model *model = loader->model;
   ml_arena plan = ml_arena_measure();
   ml_bind_arrays(model, header, flags, loader->mapped, &plan);
-  ML_TRY(
-      ml_arena_open(&model->arrays, &loader->allocator, plan.taken, loader->memory_limit, "weights", error));
+  uint64_t needed = ml_add_sizes(model->structs.size, plan.taken); /* the limit is on both together */
+  if (loader->memory_limit && needed > loader->memory_limit)
+    return ml_fail(error, ML_E_NOMEM, "model", ml_uint(needed), "bytes needed, the limit is",
+                   ml_uint(loader->memory_limit), ML_NO_OFFSET);
+  ML_TRY(ml_arena_open(&model->arrays, &loader->allocator, plan.taken, 0, "weights", error));
   ml_bind_arrays(model, header, flags, loader->mapped, &model->arrays);
   return ML_OK;
 }
