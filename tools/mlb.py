@@ -117,13 +117,17 @@ def write_model(
 @contextlib.contextmanager
 def _atomic(path: Path) -> Iterator[BinaryIO]:
     """A file beside `path` that takes its name if the body succeeds and is removed if it does not."""
-    if not path.parent.is_dir() or path.is_dir():
-        raise OSError(errno.ENOTDIR, "cannot be written there", str(path))
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
             yield file
         temporary.replace(path)
+    except OSError as error:
+        if error.filename == str(temporary):
+            error.filename = str(path)  # the name that the caller knows
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 

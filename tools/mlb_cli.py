@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import tiny
-from mlb import HEADER_SIZE, Header, MlbError, Model, TensorSpec, align, read_model, verify_model
-from mlb_layout import FIELD_OFFSETS, FLOAT_FIELDS
+from mlb import FIELD_OFFSETS, HEADER_SIZE, Header, MlbError, Model, TensorSpec, align, read_model, verify_model
 
 DERIVED = ("head_size", "q_dim", "kv_dim", "rot_size", "lin_channels", "lin_value_dim")
 
@@ -123,12 +122,7 @@ def _inspect(options: argparse.Namespace) -> int:
 
 def _print_header(header: Header) -> None:
     for name in FIELD_OFFSETS:
-        value = getattr(header, name)
-        if name in FLOAT_FIELDS:
-            value = np.float32(value)  # prints the shortest digits that give the same float32
-        elif isinstance(value, bytes):
-            value = value.hex() if any(value) and name == "reserved" else repr(value.rstrip(b"\0"))[2:-1] or 0
-        print(f"{name} {value}")
+        print(f"{name} {header.text(name)}")
 
 
 def _print_broken_header(path: Path) -> None:
@@ -197,7 +191,7 @@ def _oddities(model: Model) -> list[str]:
 def _diff(options: argparse.Namespace) -> int:
     a, b = (_open(path, verify_model, status=2) for path in (options.a, options.b))
     lines = [
-        f"{name}: {getattr(a.header, name)} and {getattr(b.header, name)}"
+        f"{name}: {a.header.text(name)} and {b.header.text(name)}"
         for name in FIELD_OFFSETS
         if getattr(a.header, name) != getattr(b.header, name)
     ]

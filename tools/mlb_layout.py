@@ -18,6 +18,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
+import numpy as np
+
 HEADER_SIZE = 256
 ALIGNMENT = 64
 MAGIC = b"MLB1"
@@ -101,6 +103,17 @@ class Header:
         """From at least 256 bytes. Never validates, not even the magic."""
         magic, version, *values, reserved = _STRUCT.unpack_from(data)
         return cls(*values, magic=magic, version=version, reserved=reserved)
+
+    def text(self, name: str) -> str:
+        """A field for people: floats in the fewest digits that give the same float32, reserved bytes in hex."""
+        value = getattr(self, name)
+        if name in FLOAT_FIELDS:
+            return str(np.float32(value))
+        if name == "magic":
+            return repr(value)[2:-1]
+        if name == "reserved":
+            return value.hex() if any(value) else "0"
+        return str(value)
 
     @property
     def head_size(self) -> int:

@@ -92,39 +92,39 @@ def _all_problems(header: Header, layer_flags: bytes | None, file_size: int | No
             yield E_FORMAT, f"file has {file_size} bytes, its header implies {need}"
 
 
-def _at(name: str, value: object, rule: str) -> str:
-    return f"{name} {value} at offset {FIELD_OFFSETS[name]}: {rule}"
+def _at(header: Header, name: str, rule: str) -> str:
+    return f"{name} {header.text(name)} at offset {FIELD_OFFSETS[name]}: {rule}"
 
 
 def _format_problems(h: Header) -> Iterator[str]:
     """Flags, enumerations, floats and reserved bytes."""
     if h.magic != MAGIC:
-        yield _at("magic", h.magic, f"must be {MAGIC}")
+        yield _at(h, "magic", f"must be {MAGIC}")
     if h.version != 1:
-        yield _at("version", h.version, "must be 1")
+        yield _at(h, "version", "must be 1")
     if h.wtype not in (Q8_0, Q4_0):
-        yield _at("wtype", h.wtype, "must be 1 (Q8_0) or 2 (Q4_0)")
+        yield _at(h, "wtype", "must be 1 (Q8_0) or 2 (Q4_0)")
     if not _positive(h.rope_theta):
-        yield _at("rope_theta", h.rope_theta, "must be finite and above 0")
+        yield _at(h, "rope_theta", "must be finite and above 0")
     if not _not_negative(h.norm_eps):
-        yield _at("norm_eps", h.norm_eps, "must be finite and at least 0")
+        yield _at(h, "norm_eps", "must be finite and at least 0")
     if h.rope_type > ROPE_YARN:
-        yield _at("rope_type", h.rope_type, "must be 0 to 3")
+        yield _at(h, "rope_type", "must be 0 to 3")
     yield from _rope_problems(h)
     if h.q8_mask and h.wtype == Q8_0:
-        yield _at("q8_mask", h.q8_mask, "must be 0 in a Q8_0 model")
+        yield _at(h, "q8_mask", "must be 0 in a Q8_0 model")
     if h.q8_mask > MASK_ALL:
-        yield _at("q8_mask", h.q8_mask, f"must be at most {MASK_ALL}")
+        yield _at(h, "q8_mask", f"must be at most {MASK_ALL}")
     for name in ("qkv_bias", "qk_norm", "layer_flags", "post_norms", "scale_f16", "attn_gate"):
         if getattr(h, name) > 1:
-            yield _at(name, getattr(h, name), "must be 0 or 1")
+            yield _at(h, name, "must be 0 or 1")
     if h.sliding_window > MAX_WINDOW:
-        yield _at("sliding_window", h.sliding_window, f"must be at most {MAX_WINDOW}")
+        yield _at(h, "sliding_window", f"must be at most {MAX_WINDOW}")
     if h.act > ACT_GELU:
-        yield _at("act", h.act, "must be 0 (SiLU) or 1 (GELU)")
+        yield _at(h, "act", "must be 0 (SiLU) or 1 (GELU)")
     for name in ("rope_local_theta", "embed_scale", "attn_scale", "attn_softcap", "final_softcap"):
         if not _not_negative(getattr(h, name)):
-            yield _at(name, getattr(h, name), "must be finite and at least 0")
+            yield _at(h, name, "must be finite and at least 0")
     if any(h.reserved):
         first = next(i for i, byte in enumerate(h.reserved) if byte)
         yield f"reserved byte at offset {160 + first} is {h.reserved[first]}: must be 0"
@@ -133,24 +133,24 @@ def _format_problems(h: Header) -> Iterator[str]:
 def _rope_problems(h: Header) -> Iterator[str]:
     """The scaling parameters that rope_type uses; those of other types may hold anything."""
     if h.rope_type != ROPE_PLAIN and not _positive(h.rope_factor):
-        yield _at("rope_factor", h.rope_factor, "must be finite and above 0")
+        yield _at(h, "rope_factor", "must be finite and above 0")
     low, high = h.rope_low_freq_factor, h.rope_high_freq_factor
     if h.rope_type in (ROPE_LLAMA3, ROPE_YARN):
         if not _positive(low):
-            yield _at("rope_low_freq_factor", low, "must be finite and above 0")
+            yield _at(h, "rope_low_freq_factor", "must be finite and above 0")
         if not _positive(high):
-            yield _at("rope_high_freq_factor", high, "must be finite and above 0")
+            yield _at(h, "rope_high_freq_factor", "must be finite and above 0")
         if not h.rope_orig_max_seq:
-            yield _at("rope_orig_max_seq", 0, "must be above 0")
+            yield _at(h, "rope_orig_max_seq", "must be above 0")
     if h.rope_type == ROPE_LLAMA3 and not high > low:
-        yield _at("rope_high_freq_factor", high, f"must be above rope_low_freq_factor, which is {low}")
+        yield _at(h, "rope_high_freq_factor", f"must be above rope_low_freq_factor, which is {low}")
     if h.rope_type == ROPE_YARN:
         if not high < low:
-            yield _at("rope_high_freq_factor", high, f"beta_slow must be below beta_fast, which is {low}")
+            yield _at(h, "rope_high_freq_factor", f"beta_slow must be below beta_fast, which is {low}")
         if not _positive(h.rope_attn_factor):
-            yield _at("rope_attn_factor", h.rope_attn_factor, "must be finite and above 0 with yarn")
+            yield _at(h, "rope_attn_factor", "must be finite and above 0 with yarn")
     elif h.rope_type in (ROPE_PLAIN, ROPE_LLAMA3, ROPE_LINEAR) and h.rope_attn_factor != 0:
-        yield _at("rope_attn_factor", h.rope_attn_factor, "must be 0 without yarn")
+        yield _at(h, "rope_attn_factor", "must be 0 without yarn")
 
 
 def _shape_problems(h: Header) -> Iterator[str]:
@@ -161,32 +161,32 @@ def _shape_problems(h: Header) -> Iterator[str]:
     for name, limit in (limits | {"vocab": MAX_VOCAB, "max_seq": MAX_SEQ}).items():
         least = 3 if name == "vocab" else 1
         if not least <= getattr(h, name) <= limit:
-            yield _at(name, getattr(h, name), f"must be {least} to {limit}")
+            yield _at(h, name, f"must be {least} to {limit}")
     for name in ("dim", "hidden_dim"):
         if getattr(h, name) % BLOCK:
-            yield _at(name, getattr(h, name), f"must be a multiple of {BLOCK}")
+            yield _at(h, name, f"must be a multiple of {BLOCK}")
     if h.n_heads % h.n_kv_heads:
-        yield _at("n_kv_heads", h.n_kv_heads, f"must divide n_heads, which is {h.n_heads}")
+        yield _at(h, "n_kv_heads", f"must divide n_heads, which is {h.n_heads}")
     if not h.head_dim and h.dim % h.n_heads:
-        yield _at("n_heads", h.n_heads, f"must divide dim, which is {h.dim}, when head_dim is 0")
+        yield _at(h, "n_heads", f"must divide dim, which is {h.dim}, when head_dim is 0")
     if h.head_size % 2:
-        yield _at("head_dim", h.head_size, "must be even")
+        yield f"head_dim {h.head_size}: must be even"
     if h.q_dim % BLOCK or not 0 < h.q_dim <= MAX_DIM:
         yield f"q_dim {h.q_dim} (head_dim x n_heads): must be a multiple of {BLOCK} and at most {MAX_DIM}"
     if h.rot_dim % 2 or h.rot_dim > h.head_size:
-        yield _at("rot_dim", h.rot_dim, f"must be even and at most the head size, which is {h.head_size}")
+        yield _at(h, "rot_dim", f"must be even and at most the head size, which is {h.head_size}")
     if h.lin_k_heads:
         yield from _linear_problems(h)
 
 
 def _linear_problems(h: Header) -> Iterator[str]:
     if h.lin_v_heads % h.lin_k_heads:
-        yield _at("lin_v_heads", h.lin_v_heads, f"must be a multiple of lin_k_heads, which is {h.lin_k_heads}")
+        yield _at(h, "lin_v_heads", f"must be a multiple of lin_k_heads, which is {h.lin_k_heads}")
     if h.lin_v_heads % 4:
-        yield _at("lin_v_heads", h.lin_v_heads, "must be a multiple of 4")
+        yield _at(h, "lin_v_heads", "must be a multiple of 4")
     if h.lin_value_dim % BLOCK:
         rule = f"times lin_v_heads, which is {h.lin_v_heads}, must be a multiple of {BLOCK}"
-        yield _at("lin_v_dim", h.lin_v_dim, rule)
+        yield _at(h, "lin_v_dim", rule)
 
 
 def _flag_problems(h: Header, flags: bytes) -> Iterator[Problem]:
