@@ -7,7 +7,7 @@
 #include "tiny_file.h"
 
 static tiny_file build(bool everything) {
-  uint8_t header[ML_MLB_HEADER_SIZE], flags[4];
+  uint8_t header[ML_MLB_HEADER_SIZE], flags[4] = {0};
   if (everything) tiny_everything(header, flags);
   if (!everything) tiny_header(header);
   return tiny_build(header, flags);
