@@ -108,6 +108,11 @@ $(fuzz_programs): build/fuzz/%: build/fuzz/tests/fuzz/%.o build/fuzz/libml.a
 	$(Q)$(fuzz_compile) -fsanitize=fuzzer -o $@ $^ -lm
 -include $(fuzz_sources:%.c=build/fuzz/%.d)
 
+# What fuzzing begins with.
+build/fuzz/seeds: tests/fuzz/make_seeds.py $(wildcard tools/*.py)
+	$(say) SEEDS $@
+	$(Q)build/venv/bin/python $< $@ && touch $@
+
 FORCE:
 .PHONY: FORCE
 .SECONDARY:
@@ -140,10 +145,10 @@ hf: machine-to-build venv-hf ## compare with Hugging Face transformers on models
 	@build/venv-hf/bin/python tests/run.py --only hf
 
 SECONDS := 60
-fuzz: machine-to-test ## fuzz each target for SECONDS=60
-	@python3 tests/run.py --only fuzz --fuzz-seconds $(SECONDS)
+fuzz: machine-to-test venv ## fuzz each target for SECONDS=60
+	@build/venv/bin/python tests/run.py --only fuzz --fuzz-seconds $(SECONDS)
 
-fuzz-programs: $(fuzz_programs)
+fuzz-programs: $(fuzz_programs) build/fuzz/seeds
 
 goldens: machine-to-build venv-hf ## make the golden files anew (tests/golden); look at the difference before committing
 	@$(MAKE) --no-print-directory native

@@ -171,7 +171,7 @@ def fuzz(job: Job) -> Outcome:
         found.mkdir(parents=True, exist_ok=True)
         crashes = Path("build/fuzz/crashes", name)
         crashes.mkdir(parents=True, exist_ok=True)
-        seeds = [path for path in [Path("tests/fuzz/corpus", name)] if path.is_dir()]
+        seeds = [path for path in (Path("tests/fuzz/corpus", name), Path("build/fuzz/seeds", name)) if path.is_dir()]
         job.deadline += job.fuzz_seconds
         code = job.call(
             [
