@@ -68,7 +68,7 @@ static const option_row table[] = {
              "windows of --ctx"},
     {MODE_FILE, 0, "imatrix", "FILE", .mode = MODE_IMATRIX, .modes = ANYWHERE,
      .help = "run the ids in windows of --ctx and write the importance\n"
-             "matrix (MLI1) that tools/convert.py --imatrix reads"},
+             "matrix (MLI1): which inputs matter to quantization"},
     {MODE, 0, "trace", NULL, .mode = MODE_TRACE, .modes = ANYWHERE,
      .help = "hash every stage: lines of position, layer (-1: outside),\n"
              "stage, number of floats, FNV-1a-64 of their bytes"},
