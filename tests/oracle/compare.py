@@ -51,10 +51,10 @@ def compare_production(actual: np.ndarray, exact: np.ndarray) -> float:
 def compare_emulated(actual: np.ndarray, emulated: np.ndarray, first: int = FIRST) -> float:
     """The engine's production mode against the same quantized arithmetic in float64. Returns the least cosine.
 
-    What is left is float32 rounding, and an activation here or there (one in some 100,000) that rounding pushes over the
-    edge between two quants. From there on logits differ by the noise of one quant; before, they agree to six digits. The
-    engine's bits are the same everywhere, so a stored model passes always or never. For models made at random,
-    `first` can be 0.
+    What is left is float32 rounding, and an activation here or there (one in some 100,000) that rounding pushes over
+    the edge between two quants. From there on logits differ by the noise of one quant; before, they agree to six
+    digits. The engine's bits are the same everywhere, so a stored model passes always or never. For models made at
+    random, `first` can be 0.
     """
     _comparable(actual, emulated)
     rounding = np.abs(actual[:first] - emulated[:first]).max(initial=0) / np.std(emulated)
