@@ -469,7 +469,7 @@ def test_every_array_has_a_source_and_there_is_a_way_back(name):
     back = restore(sources, arrays)
     assert back.keys() == tensors.keys()
     for tensor, values in tensors.items():
-        assert back[tensor] == pytest.approx(values, abs=1e-12)
+        assert np.abs(back[tensor] - values).max() < 1e-12
 
 
 def test_names_of_gemma_norms():
