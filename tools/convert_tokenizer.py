@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import mlt
+from tokenizer_gguf import convert_gguf
 from tokenizer_json import Conversion, SideFacts, convert_json
 from tokenizer_vocab import TokenizerError
 
@@ -32,8 +33,6 @@ def convert_file(path: Path, wishes: SideFacts | None = None) -> Conversion:
     """
     wishes = wishes or SideFacts()
     if path.suffix == ".gguf":
-        from tokenizer_gguf import convert_gguf  # only here, since it needs the gguf package
-
         return convert_gguf(path, wishes)
     if path.is_dir():
         path = path / "tokenizer.json"

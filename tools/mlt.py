@@ -66,11 +66,12 @@ ATTR_BYTE = 2  # kind 1: a byte-fallback token, stored as its one byte
 
 
 class MltError(ValueError):
-    """A file that breaks a rule of the format; `offset` is the byte where."""
+    """A file that breaks a rule of the format; `offset` is the byte where, `status` what the loader gives."""
 
-    def __init__(self, message: str, offset: int) -> None:
+    def __init__(self, message: str, offset: int, status: str = "ML_E_FORMAT") -> None:
         super().__init__(f"{message} (byte {offset})")
         self.offset = offset
+        self.status = status
 
 
 @dataclass(frozen=True)
@@ -114,17 +115,19 @@ class Tokenizer:
 
 
 def unpack(data: bytes) -> Tokenizer:
-    """Reads and checks a whole file; the first broken rule raises MltError."""
+    """Reads and checks a whole file; the first broken rule raises MltError. More bytes may follow the merge rules."""
     if len(data) < HEADER.size:
         raise MltError(f"file of {len(data)} bytes is shorter than the {HEADER.size}-byte header", len(data))
     magic, version, kind, n_vocab, n_merges, bos, eos, flags = HEADER.unpack_from(data)
     _check_header(magic, version, kind, n_vocab, bos, eos, flags)
+    if (least := HEADER.size + 5 * n_vocab + 12 * n_merges) > len(data):
+        raise MltError(f"n_vocab {n_vocab} and n_merges {n_merges} need {least} bytes or more", len(data))
+    if n_vocab > MAX_VOCAB:
+        raise MltError(f"n_vocab {n_vocab} is over {MAX_VOCAB}", 12, "ML_E_SHAPE")
     tokens, at = _unpack_tokens(data, n_vocab)
     end = at + 12 * n_merges
     if end > len(data):
         raise MltError(f"n_merges {n_merges} needs {end} bytes, the file has {len(data)}", 16)
-    if end < len(data):
-        raise MltError(f"{len(data) - end} bytes after the last merge rule", end)
     merges = np.frombuffer(data, dtype="<u4", count=3 * n_merges, offset=at).reshape(-1, 3)
     outside = np.flatnonzero(merges.reshape(-1) >= n_vocab)
     if len(outside):
@@ -140,8 +143,8 @@ def _check_header(magic: bytes, version: int, kind: int, n_vocab: int, bos: int,
         raise MltError(f"version {version} is not 1", 4)
     if kind not in (KIND_SENTENCEPIECE, KIND_BYTE_LEVEL):
         raise MltError(f"kind {kind} is neither 1 nor 2", 8)
-    if not 0 < n_vocab <= MAX_VOCAB:
-        raise MltError(f"n_vocab {n_vocab} is not in 1 to {MAX_VOCAB}", 12)
+    if n_vocab == 0:
+        raise MltError("n_vocab is 0", 12)
     for name, value, offset in (("bos", bos, 20), ("eos", eos, 24)):
         if not -1 <= value < n_vocab:
             raise MltError(f"{name} {value} is neither -1 nor below n_vocab {n_vocab}", offset)
@@ -163,7 +166,7 @@ def _unpack_tokens(data: bytes, n_vocab: int) -> tuple[list[Token], int]:
         attr, length = struct.unpack_from("<BI", data, at)
         if attr & ~(ATTR_ADDED | ATTR_BYTE):
             raise MltError(f"token {id_} has attr {attr}, at most 3 is known", at)
-        if attr & ATTR_BYTE and length != 1:
+        if attr == ATTR_BYTE and length != 1:
             raise MltError(f"byte token {id_} has {length} bytes", at + 1)
         if length > len(data) - at - 5:
             raise MltError(f"token {id_} of {length} bytes goes past the end of the file", at + 1)
@@ -238,7 +241,7 @@ def _verify(options: argparse.Namespace) -> int:
             read_tokenizer(path)
             print(f"{path}: ok")
         except MltError as error:
-            print(f"{path}: ML_E_FORMAT: {error}")
+            print(f"{path}: {error.status}: {error}")
             bad = 1
     return bad
 
@@ -258,7 +261,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return options.run(options)
     except MltError as error:
-        print(f"{options.files[0]}: ML_E_FORMAT: {error}", file=sys.stderr)
+        print(f"{options.files[0]}: {error.status}: {error}", file=sys.stderr)
     except BrokenPipeError:  # `inspect | head`: the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

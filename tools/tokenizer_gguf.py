@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import gguf
 
 import mlt
+from checkpoint_errors import CheckpointError
+from gguf_reader import Metadata, open_gguf
 from tokenizer_json import Conversion, SideFacts
 from tokenizer_vocab import BYTE_PIECE, TokenizerError, byte_level_bytes, merge_ids
 
@@ -39,7 +38,7 @@ ADDED_TYPES = (UNKNOWN, CONTROL, USER_DEFINED)
 
 
 @dataclass
-class Metadata:
+class TokenizerFields:
     """The tokenizer.ggml.* fields; lists have one entry for each id."""
 
     model: str
@@ -57,56 +56,55 @@ class Metadata:
 
 def convert_gguf(path: Path, side: SideFacts | None = None) -> Conversion:
     """Raises TokenizerError for metadata that is broken or that .mlt cannot express, OSError for the disk."""
-    return convert_metadata(read_metadata(path), side or SideFacts())
-
-
-def read_metadata(path: Path) -> Metadata:
-    """The fields of a file, each of the type that it must have."""
     try:
-        reader = gguf.GGUFReader(path)
-    except OSError:
-        raise
-    except Exception as error:  # the package raises whatever its parsing meets
-        raise TokenizerError(f"not a readable GGUF file: {error}") from None
+        metadata = open_gguf(path).metadata
+    except CheckpointError as error:
+        raise TokenizerError(str(error).removeprefix(f"{path}: ")) from None
+    return convert_fields(read_metadata(metadata), side or SideFacts())
 
-    def get(name: str, kind: type | tuple[type, ...], default: Any = None) -> Any:
-        found = reader.fields.get(name)
-        value = default if found is None else found.contents()
-        if value is not None and not isinstance(value, kind):
-            raise TokenizerError(f"{name} is of type {type(value).__name__}")
-        return value
 
-    def items(name: str, kind: type) -> list[Any] | None:
-        values = get(name, list)
-        if values is not None and not all(type(value) is kind for value in values[:1] + values[-1:]):
-            raise TokenizerError(f"{name} holds {type(values[0]).__name__}, not {kind.__name__}")
-        return values
-
+def read_metadata(metadata: Metadata) -> TokenizerFields:
+    """The fields of an opened file, each of the type that it must have."""
     ggml = "tokenizer.ggml."
-    tokens = items(ggml + "tokens", str)
-    if not tokens:
-        raise TokenizerError("the file has no tokenizer.ggml.tokens")
-    for name in ("remove_extra_whitespaces", "add_eos_token"):
-        if get(ggml + name, bool):
-            raise TokenizerError(f"{ggml}{name} cannot be expressed")
-    if get(ggml + "precompiled_charsmap", list):
-        raise TokenizerError(f"{ggml}precompiled_charsmap cannot be expressed")
-    return Metadata(
-        model=get(ggml + "model", str, "missing"),
-        pre=get(ggml + "pre", str),
-        architecture=get("general.architecture", str, ""),
-        tokens=tokens,
-        types=items(ggml + "token_type", int) or [NORMAL] * len(tokens),
-        scores=items(ggml + "scores", float),
-        merges=items(ggml + "merges", str),
-        bos=get(ggml + "bos_token_id", int),
-        eos=get(ggml + "eos_token_id", int),
-        add_bos=get(ggml + "add_bos_token", bool),
-        add_space_prefix=get(ggml + "add_space_prefix", bool, True),
-    )
+    try:
+        if not metadata.texts(ggml + "tokens", []):
+            raise TokenizerError("the file has no tokenizer.ggml.tokens")
+        for name in ("remove_extra_whitespaces", "add_eos_token"):
+            if metadata.flag(ggml + name, False):
+                raise TokenizerError(f"{ggml}{name} cannot be expressed")
+        if ggml + "precompiled_charsmap" in metadata:
+            raise TokenizerError(f"{ggml}precompiled_charsmap cannot be expressed")
+        tokens = _decoded(ggml + "tokens", metadata.texts(ggml + "tokens"))
+        types = metadata.integers(ggml + "token_type", None)
+        scores = metadata.numbers(ggml + "scores", None)
+        merges = metadata.texts(ggml + "merges", None)
+        return TokenizerFields(
+            model=metadata.text(ggml + "model", "missing"),
+            pre=metadata.text(ggml + "pre", None),
+            architecture=metadata.text("general.architecture", ""),
+            tokens=tokens,
+            types=[NORMAL] * len(tokens) if types is None else types.tolist(),
+            scores=None if scores is None else scores.tolist(),
+            merges=None if merges is None else _decoded(ggml + "merges", merges),
+            bos=metadata.integer(ggml + "bos_token_id", None),
+            eos=metadata.integer(ggml + "eos_token_id", None),
+            add_bos=metadata.flag(ggml + "add_bos_token", None),
+            add_space_prefix=metadata.flag(ggml + "add_space_prefix", True),
+        )
+    except CheckpointError as error:
+        raise TokenizerError(str(error).removeprefix(f"{metadata.path}: ")) from None
 
 
-def convert_metadata(data: Metadata, side: SideFacts) -> Conversion:
+def _decoded(key: str, texts: list[bytes]) -> list[str]:
+    for number, text in enumerate(texts):
+        try:
+            text.decode()
+        except UnicodeDecodeError:
+            raise TokenizerError(f"{key}: entry {number} is not UTF-8") from None
+    return [text.decode() for text in texts]
+
+
+def convert_fields(data: TokenizerFields, side: SideFacts) -> Conversion:
     """As convert_gguf, from fields that have been read."""
     for name, values in (("token_type", data.types), ("scores", data.scores)):
         if values is not None and len(values) != len(data.tokens):
@@ -148,7 +146,7 @@ def _special_id(name: str, text: str | None, id_: int | None, none: bool, texts:
 # ---------------------------------------------------------------- the two kinds
 
 
-def _byte_level(data: Metadata, notes: list[str]) -> mlt.Tokenizer:
+def _byte_level(data: TokenizerFields, notes: list[str]) -> mlt.Tokenizer:
     if data.pre not in PRE_TOKENIZERS:
         known = ", ".join(PRE_TOKENIZERS)
         raise TokenizerError(f"tokenizer.ggml.pre {data.pre!r} is not known; known are {known}")
@@ -186,7 +184,7 @@ def _tokens_by_id(data: dict[int, bytes], attrs: dict[int, int]) -> list[mlt.Tok
     return [mlt.Token(data.get(id_, b""), attrs.get(id_, 0)) for id_ in range(max(data) + 1)]
 
 
-def _sentencepiece(data: Metadata, notes: list[str]) -> mlt.Tokenizer:
+def _sentencepiece(data: TokenizerFields, notes: list[str]) -> mlt.Tokenizer:
     if data.scores is None:
         raise TokenizerError("the file has no tokenizer.ggml.scores")
     # Runs of spaces are spelled as spaces here and as ▁ in tokenizer.json.
@@ -208,28 +206,34 @@ def _sentencepiece(data: Metadata, notes: list[str]) -> mlt.Tokenizer:
             bytes_[id_], attrs[id_] = bytes([int(byte[1], 16)]), mlt.ATTR_BYTE
     if (count := sum(attr == mlt.ATTR_BYTE for attr in attrs.values())) < 256:
         raise TokenizerError(f"{count} of 256 byte tokens: unknown characters cannot be expressed")
-    # Gemma's scores do not follow the order in which its pieces merge; the order of its vocabulary does.
-    by_position = data.architecture.startswith("gemma")
-    scores = {piece: float(-id_) if by_position else data.scores[id_] for piece, id_ in vocab.items()}
     whole = {piece for piece, id_ in vocab.items() if data.types[id_] in (UNKNOWN, CONTROL, BYTE)}
-    merges = merge_ids(merges_from_scores(vocab, scores, whole), vocab, notes)
+    gemma = data.architecture.startswith("gemma")
+    scores = {piece: data.scores[id_] for piece, id_ in vocab.items()}
+    if gemma:  # GGUF writers replace the scores of these pieces, which were 0
+        scores.update((piece, 0.0) for piece, id_ in vocab.items() if data.types[id_] == USER_DEFINED)
+    merges = merge_ids(merges_from_scores(vocab, scores, whole, longer_first=gemma), vocab, notes)
     flags = 0 if data.add_space_prefix else mlt.FLAG_NO_PREFIX
     return mlt.Tokenizer(mlt.KIND_SENTENCEPIECE, _tokens_by_id(bytes_, attrs), merges, flags=flags)
 
 
-def merges_from_scores(vocab: dict[str, int], scores: dict[str, float], whole: set[str]) -> list[tuple[str, str]]:
-    """Every way to put a piece together from two, best score of the result first, as Hugging Face's converters rank
-    them: among equals the longer left part, then the longer right part, then the order of the vocabulary.
+def merges_from_scores(
+    vocab: dict[str, int], scores: dict[str, float], whole: set[str], *, longer_first: bool
+) -> list[tuple[str, str]]:
+    """Every way to put a piece together from two others, the best score of the result first.
 
     whole: pieces that neither are put together nor take part.
+    longer_first: the order among equal scores, for which Hugging Face's converters have two habits. True (Gemma): by
+        longer left, then longer right part. False (Llama): by the ids of the result and of the parts.
     """
-    rules: list[tuple[float, int, int, str, str]] = []
-    for piece, score in scores.items():
+    rules: list[tuple[tuple[float, ...], str, str]] = []
+    for piece, id_ in vocab.items():
         if piece in whole:
             continue
-        splits = [(piece[:at], piece[at:]) for at in range(1, len(piece))]
-        splits = [(a, b) for a, b in splits if a in vocab and b in vocab and a not in whole and b not in whole]
-        splits.sort(key=lambda pair: (vocab[pair[0]], vocab[pair[1]]))
-        rules.extend((score, len(a), len(b), a, b) for a, b in splits)
-    rules.sort(key=lambda rule: rule[:3], reverse=True)
-    return [(a, b) for *_, a, b in rules]
+        for at in range(1, len(piece)):
+            left, right = piece[:at], piece[at:]
+            if left in whole or right in whole or left not in vocab or right not in vocab:
+                continue
+            lengths = (-len(left), -len(right)) if longer_first else ()
+            rules.append(((-scores[piece], *lengths, id_, vocab[left], vocab[right]), left, right))
+    rules.sort(key=lambda rule: rule[0])
+    return [(left, right) for _, left, right in rules]
