@@ -134,8 +134,11 @@ class Metadata:
     def __contains__(self, key: str) -> bool:
         return key in self.values
 
-    def integer(self, key: str, default: Any = _REQUIRED) -> Any:
-        return self._get(key, INTEGERS, "a whole number", default)
+    def integer(self, key: str, default: Any = _REQUIRED, at_least: int = 0) -> Any:
+        value = self._get(key, INTEGERS, "a whole number", default)
+        if value is not None and value < at_least:
+            raise CheckpointError(f"{self.path}: {key} is {value}, at least {at_least} is needed")
+        return value
 
     def number(self, key: str, default: Any = _REQUIRED) -> Any:
         value = self._get(key, INTEGERS | FLOATS, "a number", default)
