@@ -17,7 +17,7 @@ void ml_forward_place(ml_forward *f, ml_arena *arena) {
   const ml_config *c = &f->model->config;
   uint32_t n = f->n_batch;
   uint32_t mixed = larger(c->q_dim, c->lin_value_dim);
-  uint32_t widest = larger(larger(c->dim, c->hidden_dim), mixed);
+  uint32_t widest = larger(larger(c->dim, c->hidden_dim), mixed); /* input of a matrix */
   place_rope(&f->rope, arena, n, c->rot_dim);
   place_rope(&f->rope_local, arena, n, c->rot_dim);
   f->x = take_rows(arena, n, c->dim);
@@ -25,6 +25,9 @@ void ml_forward_place(ml_forward *f, ml_arena *arena) {
   f->block_out = take_rows(arena, n, c->dim);
   f->quants = ml_arena_take(arena, (uint64_t)n * widest, sizeof(int8_t));
   f->quant_scales = take_rows(arena, n, widest / ML_BLOCK);
+  f->quant_sums = ml_arena_take(arena, (uint64_t)n * (widest / ML_BLOCK), sizeof(int32_t));
+  f->quants_wide =
+      f->kernels->wants_wide ? ml_arena_take(arena, (uint64_t)n * widest, sizeof(int16_t)) : NULL;
   f->q = take_rows(arena, n, c->q_dim);
   f->k = take_rows(arena, n, c->kv_dim);
   f->v = take_rows(arena, n, c->kv_dim);

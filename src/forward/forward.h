@@ -45,11 +45,13 @@ typedef struct ml_forward {
   ml_imatrix *imatrix; /* NULL: none */
 
   ml_rope_table rope, rope_local;
-  float *x;            /* (n_batch, dim): the residual stream */
-  float *normed;       /* (n_batch, dim): input of a block's matrices */
-  float *block_out;    /* (n_batch, dim): what a block adds to x */
-  int8_t *quants;      /* (n_batch, widest input): quantized rows */
-  float *quant_scales; /* (n_batch, widest input / 32) */
+  float *x;             /* (n_batch, dim): the residual stream */
+  float *normed;        /* (n_batch, dim): input of a block's matrices */
+  float *block_out;     /* (n_batch, dim): what a block adds to x */
+  int8_t *quants;       /* (n_batch, widest input): quantized rows */
+  float *quant_scales;  /* (n_batch, widest input / 32) */
+  int32_t *quant_sums;  /* the same */
+  int16_t *quants_wide; /* (n_batch, widest input), NULL unless the kernels want it */
 
   float *q, *k, *v; /* (n_batch, q_dim), (n_batch, kv_dim) twice */
   float *gate;      /* (n_batch, q_dim) */

@@ -1,23 +1,42 @@
-/* dequantize.h - a row of a quantized matrix as floats: weight = (float)quant * d, rounded once. */
+/* dequantize.h - quantized weights as integers or floats, from either layout. For tables, embeddings and proof; the
+ * matrix kernels have their own ways. */
 #ifndef ML_KERNELS_DEQUANTIZE_H
 #define ML_KERNELS_DEQUANTIZE_H
 
+#include <string.h>
+
 #include "kernels/matrix.h"
 
-static inline void ml_dequantize_row(float *out, const ml_matrix *w, uint32_t row) {
-  size_t n_blocks = w->cols / ML_BLOCK, bytes = ml_block_bytes(w->type);
-  const uint8_t *quants = w->quants + row * n_blocks * bytes;
-  const float *scales = w->scales + row * n_blocks;
-  for (size_t b = 0; b < n_blocks; b++, quants += bytes, out += ML_BLOCK) {
-    if (w->type == ML_Q8_0) {
-      for (int j = 0; j < ML_BLOCK; j++) out[j] = (float)(int8_t)quants[j] * scales[b];
-    } else {
-      for (int j = 0; j < ML_BLOCK / 2; j++) {
-        out[j] = (float)((quants[j] & 15) - 8) * scales[b];
-        out[j + ML_BLOCK / 2] = (float)((quants[j] >> 4) - 8) * scales[b];
-      }
-    }
+/* The 32 integer weights of block (row, block): Q8_0 in [-127, 127], Q4_0 in [-8, 7]. */
+static inline void ml_block_levels(int8_t levels[ML_BLOCK], const ml_matrix *w, uint32_t row, size_t block) {
+  size_t n_words = ml_block_bytes(w->type) / 4, n_blocks = w->cols / ML_BLOCK;
+  uint8_t bytes[ML_BLOCK];
+  for (size_t word = 0; word < n_words; word++)
+    memcpy(bytes + 4 * word, w->quants + ml_word_offset(w->layout, n_words, n_blocks, row, block, word), 4);
+  if (w->type == ML_Q8_0) {
+    memcpy(levels, bytes, ML_BLOCK);
+    return;
   }
+  for (int j = 0; j < ML_BLOCK / 2; j++) {
+    levels[j] = (int8_t)((bytes[j] & 15) - 8);
+    levels[j + ML_BLOCK / 2] = (int8_t)((bytes[j] >> 4) - 8);
+  }
+}
+
+static inline float ml_block_scale(const ml_matrix *w, uint32_t row, size_t block) {
+  return w->scales[ml_scale_index(w->layout, w->cols / ML_BLOCK, row, block)];
+}
+
+/* weight = (float)level * d, rounded once */
+static inline void ml_dequantize_block(float out[ML_BLOCK], const ml_matrix *w, uint32_t row, size_t block) {
+  int8_t levels[ML_BLOCK];
+  float d = ml_block_scale(w, row, block);
+  ml_block_levels(levels, w, row, block);
+  for (int j = 0; j < ML_BLOCK; j++) out[j] = (float)levels[j] * d;
+}
+
+static inline void ml_dequantize_row(float *out, const ml_matrix *w, uint32_t row) {
+  for (size_t b = 0; b < w->cols / ML_BLOCK; b++) ml_dequantize_block(out + b * ML_BLOCK, w, row, b);
 }
 
 #endif

@@ -7,8 +7,8 @@
 #include "kernels/fmath.h"
 #include "kernels/tables.h"
 
-static bool k_quantize(int8_t *q, float *d, const float *x, size_t n) {
-  (void)q, (void)d; /* activations stay as they are; only the check remains */
+static bool k_quantize(int8_t *q, float *d, int32_t *sums, const float *x, size_t n) {
+  (void)q, (void)d, (void)sums; /* activations stay as they are; only the check remains */
   for (size_t i = 0; i < n; i++)
     if (!(fabsf(x[i]) < HUGE_VALF)) return false;
   return true;
@@ -20,18 +20,13 @@ static double dot(const float *x, const float *y, size_t n) {
   return sum;
 }
 
-/* One block of weights against one block of x, for matrices of either type. */
-static double dot_block(const ml_matrix *w, size_t block, const float *x) {
-  float weights[ML_BLOCK];
-  ml_matrix one = {w->type, 1, ML_BLOCK, w->quants + block * ml_block_bytes(w->type), w->scales + block};
-  ml_dequantize_row(weights, &one, 0);
-  return dot(weights, x, ML_BLOCK);
-}
-
 static double row_dot(const ml_matrix *w, uint32_t row, const float *x) {
-  size_t n_blocks = w->cols / ML_BLOCK;
   double sum = 0;
-  for (size_t b = 0; b < n_blocks; b++) sum += dot_block(w, row * n_blocks + b, x + b * ML_BLOCK);
+  for (size_t b = 0; b < w->cols / ML_BLOCK; b++) {
+    float weights[ML_BLOCK];
+    ml_dequantize_block(weights, w, row, b);
+    sum += dot(weights, x + b * ML_BLOCK, ML_BLOCK);
+  }
   return sum;
 }
 
@@ -49,8 +44,10 @@ void ml_exact_matvec(double *y, const ml_matrix *w, const float *x, float softca
   }
 }
 
-#define k_matmul_q8_0 matmul
-#define k_matmul_q4_0 matmul
+#define k_matmul_q8_0_rows matmul
+#define k_matmul_q4_0_rows matmul
+#define k_matmul_q8_0_packed matmul
+#define k_matmul_q4_0_packed matmul
 
 static void k_embed(float *out, const ml_matrix *w, uint32_t row, float scale) {
   ml_dequantize_row(out, w, row);
@@ -153,6 +150,7 @@ static void k_conv_silu(const ml_conv *a) {
 
 const ml_kernels ml_kernels_double = {
     "exact",
+    false,
 #define ML_KERNEL(result, name, arguments) k_##name,
 #include "kernels/kernel_list.h"
 #undef ML_KERNEL

@@ -82,7 +82,7 @@ static inline float k_dot(const float *x, const float *y, size_t n) {
 
 /* ---------------------------------------------------------------- quantizer */
 
-static bool k_quantize_block(int8_t *q, float *d, const float *x) {
+static bool k_quantize_block(int8_t *q, float *d, int32_t *sum, const float *x) {
   v8 greatest = v8_set(0.0f);
   v8 finite = v8_less(v8_set(0.0f), v8_set(1.0f));
   for (int i = 0; i < ML_BLOCK; i += 8) {
@@ -93,6 +93,7 @@ static bool k_quantize_block(int8_t *q, float *d, const float *x) {
   float amax = v8_greatest(greatest);
   if (amax < 1e-30f) { /* 127 / amax would overflow */
     *d = 0.0f;
+    *sum = 0;
     for (int i = 0; i < ML_BLOCK; i++) q[i] = 0;
     return v8_all(finite);
   }
@@ -105,13 +106,16 @@ static bool k_quantize_block(int8_t *q, float *d, const float *x) {
     level = v8_select(v8_less(size, limit), level, v8_copysign(limit, level));
     v8_store_i8(q + i, level);
   }
+  *sum = 0;
+  for (int i = 0; i < ML_BLOCK; i++) *sum += q[i];
   return v8_all(finite);
 }
 
-static bool k_quantize(int8_t *q, float *d, const float *x, size_t n) {
+static bool k_quantize(int8_t *q, float *d, int32_t *sums, const float *x, size_t n) {
   bool finite = true;
   for (size_t block = 0; block < n / ML_BLOCK; block++)
-    if (!k_quantize_block(q + block * ML_BLOCK, d + block, x + block * ML_BLOCK)) finite = false;
+    if (!k_quantize_block(q + block * ML_BLOCK, d + block, sums + block, x + block * ML_BLOCK))
+      finite = false;
   return finite;
 }
 

@@ -5,20 +5,27 @@
  * Pointers never overlap unless the description says "in place". n counts floats and may be any number
  * (0 too) unless said otherwise. Order of operations: docs/NUMERICS.md. */
 
-/* Format rule for blocks of 32: q (n), d (n / 32), n a multiple of 32. False if any x is NaN or infinite;
- * q and d are then unspecified. */
-ML_KERNEL(bool, quantize, (int8_t *q, float *d, const float *x, size_t n))
+/* Format rule for blocks of 32: q (n), d (n / 32), sums (n / 32) of q, n a multiple of 32. False if any x is NaN or
+ * infinite; the results are then unspecified. */
+ML_KERNEL(bool, quantize, (int8_t *q, float *d, int32_t *sums, const float *x, size_t n))
 
-/* y[t * y_stride + r] = row r of w times activation row t, for row_begin <= r < row_end and every t.
- * acc = acc + (float)isum * (dw * dx), block after block. */
-ML_KERNEL(void, matmul_q8_0,
+/* y[t * y_stride + r] = row r of w times activation row t, for row_begin <= r < row_end and every t, by
+ * acc = acc + (float)isum * (dw * dx), block after block. row_begin is a multiple of 16; row_end too, or w->rows.
+ * One kernel for each type and layout. */
+ML_KERNEL(void, matmul_q8_0_rows,
           (float *y, size_t y_stride, const ml_matrix *w, const ml_rows *x, uint32_t row_begin,
            uint32_t row_end))
-ML_KERNEL(void, matmul_q4_0,
+ML_KERNEL(void, matmul_q4_0_rows,
+          (float *y, size_t y_stride, const ml_matrix *w, const ml_rows *x, uint32_t row_begin,
+           uint32_t row_end))
+ML_KERNEL(void, matmul_q8_0_packed,
+          (float *y, size_t y_stride, const ml_matrix *w, const ml_rows *x, uint32_t row_begin,
+           uint32_t row_end))
+ML_KERNEL(void, matmul_q4_0_packed,
           (float *y, size_t y_stride, const ml_matrix *w, const ml_rows *x, uint32_t row_begin,
            uint32_t row_end))
 
-/* out[c] = weight (row, c) * scale: an embedding row, of either type. */
+/* out[c] = weight (row, c) * scale: an embedding row, of any type and layout. */
 ML_KERNEL(void, embed, (float *out, const ml_matrix *w, uint32_t row, float scale))
 
 /* out = x * (1 / sqrt(mean(x^2) + eps)) * w; in place allowed (out = x). n >= 1. */

@@ -41,10 +41,21 @@ typedef struct ml_conv {
 
 typedef struct ml_kernels {
   const char *name;
+  bool wants_wide; /* its matrix kernels read ml_rows.wide */
 #define ML_KERNEL(result, name, arguments) result(*name) arguments;
 #include "kernels/kernel_list.h"
 #undef ML_KERNEL
 } ml_kernels;
+
+typedef void ml_matmul_fn(float *y, size_t y_stride, const ml_matrix *w, const ml_rows *x, uint32_t row_begin,
+                          uint32_t row_end);
+
+/* The kernel for a matrix's type and layout. */
+static inline ml_matmul_fn *ml_matmul_for(const ml_kernels *kernels, const ml_matrix *w) {
+  if (w->layout == ML_LAYOUT_PACKED)
+    return w->type == ML_Q8_0 ? kernels->matmul_q8_0_packed : kernels->matmul_q4_0_packed;
+  return w->type == ML_Q8_0 ? kernels->matmul_q8_0_rows : kernels->matmul_q4_0_rows;
+}
 
 /* By name; NULL when this build and machine lack it. NULL asks for the best. "exact" is not among them. */
 const ml_kernels *ml_kernels_find(const char *name);

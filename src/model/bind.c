@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/bytes.h"
+#include "model/fill.h"
 
 /* ---------------------------------------------------------------- config */
 
@@ -127,16 +128,13 @@ static slot find_slot(ml_model *model, const ml_mlb_array *array) {
   }
 }
 
-bool ml_array_as_stored(const ml_mlb_array *array) {
-  return array->element != ML_MLB_D_F16 && array->tensor != ML_MLB_LCONV;
-}
-
-static void bind_array(ml_model *model, const ml_mlb_array *array, const void *place) {
+static void bind_array(ml_model *model, const ml_mlb_array *array, ml_layout layout, const void *place) {
   slot s = find_slot(model, array);
   switch (array->element) {
     case ML_MLB_Q8:
     case ML_MLB_Q4:
       s.matrix->type = array->element == ML_MLB_Q8 ? ML_Q8_0 : ML_Q4_0;
+      s.matrix->layout = layout;
       s.matrix->rows = (uint32_t)array->rows;
       s.matrix->cols = (uint32_t)array->cols;
       s.matrix->quants = place;
@@ -152,12 +150,13 @@ void ml_bind_arrays(ml_model *model, const ml_mlb_header *header, const uint8_t 
                     ml_arena *arena) {
   ml_mlb_walk walk = ml_mlb_walk_begin(header, flags);
   ml_mlb_array array;
+  ml_layout layout = mapped ? ML_LAYOUT_ROWS : ML_LAYOUT_PACKED;
   while (ml_mlb_walk_next(&walk, &array)) {
     if (array.element == ML_MLB_U8) continue; /* the layer flags: taken over by ml_layers_from_mlb */
-    const void *place = mapped && ml_array_as_stored(&array)
-                            ? mapped + array.offset
-                            : ml_arena_take(arena, array.size, array.element == ML_MLB_D_F16 ? 2 : 1);
-    if (arena->base) bind_array(model, &array, place);
+    bool in_place = mapped && ml_fill_as_stored(&array, layout);
+    const void *place =
+        in_place ? mapped + array.offset : ml_arena_take(arena, ml_fill_size(&array, layout), 1);
+    if (arena->base) bind_array(model, &array, layout, place);
   }
   if (arena->base && header->shared_classifier) model->wcls = model->tok_emb;
 }

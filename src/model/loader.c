@@ -1,11 +1,10 @@
 /* loader.c - the public loader: bytes through the format's parser into their final places. */
-#include <math.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "kernels/half.h"
 #include "model/bind.h"
+#include "model/fill.h"
 
 struct ml_loader {
   ml_allocator allocator;
@@ -13,7 +12,7 @@ struct ml_loader {
   const uint8_t *mapped; /* the whole file, when arrays may stay in it */
   ml_mlb_parser parser;
   ml_model *model;  /* NULL until the header is checked */
-  void *place;      /* of the array that is coming in; NULL when it stays where it is */
+  uint8_t *place;   /* of the array that is coming in */
   ml_error failure; /* the first one, returned again by later calls */
 };
 
@@ -94,54 +93,18 @@ static ml_status begin_model(void *user, const ml_mlb_header *header, const uint
 
 /* ---------------------------------------------------------------- filling it */
 
-/* The file has (channels, taps), the kernel wants (taps, channels). Byte by byte, since a piece may begin
- * and end inside a float; convolutions are small. */
-static void transpose_bytes(uint8_t *out, const ml_mlb_array *array, uint64_t position, const uint8_t *bytes,
-                            size_t size) {
-  for (size_t i = 0; i < size; i++) {
-    uint64_t element = (position + i) / 4, channel = element / array->cols, tap = element % array->cols;
-    out[(tap * array->rows + channel) * 4 + (position + i) % 4] = bytes[i];
-  }
-}
-
-/* f16 scales come in at the upper half of their place and grow downwards into floats: value i is read
- * before anything is written above byte 4 i + 3. */
-static void expand_halves(uint8_t *place, size_t n) {
-  float *out = (float *)(void *)place;
-  for (size_t i = 0; i < n; i++) out[i] = ml_half_to_float(ml_read_u16(place + 2 * n + 2 * i));
-}
-
-static uint64_t count_non_finite(const float *x, size_t n) {
-  uint64_t count = 0;
-  for (size_t i = 0; i < n; i++)
-    if (!(fabsf(x[i]) < HUGE_VALF)) count++;
-  return count;
-}
-
-static void finish_array(ml_loader *loader, const ml_mlb_array *array) {
-  if (array->element == ML_MLB_Q8 || array->element == ML_MLB_Q4) return;
-  void *place = ml_array_place(loader->model, array);
-  size_t n = (size_t)array->size / (array->element == ML_MLB_D_F16 ? 2 : 4);
-  if (array->element == ML_MLB_D_F16) expand_halves(place, n);
-  loader->model->info.n_non_finite += count_non_finite(place, n);
-}
-
 static ml_status take_bytes(void *user, const ml_mlb_array *array, uint64_t position, const uint8_t *bytes,
                             size_t size, ml_error *error) {
   (void)error;
   ml_loader *loader = user;
-  if (position == 0)
-    loader->place = loader->mapped && ml_array_as_stored(array) ? NULL : ml_array_place(loader->model, array);
-  uint8_t *place = loader->place;
-  if (place) {
-    if (array->tensor == ML_MLB_LCONV)
-      transpose_bytes(place, array, position, bytes, size);
-    else if (array->element == ML_MLB_D_F16)
-      memcpy(place + array->size + position, bytes, size);
-    else
-      memcpy(place + position, bytes, size);
-  }
-  if (position + size == array->size) finish_array(loader, array);
+  ml_layout layout = loader->mapped ? ML_LAYOUT_ROWS : ML_LAYOUT_PACKED;
+  if (position == 0) loader->place = ml_array_place(loader->model, array);
+  if (!loader->mapped || !ml_fill_as_stored(array, layout))
+    ml_fill_bytes(loader->place, array, layout, position, bytes, size);
+  if (position + size < array->size) return ML_OK;
+
+  ml_fill_finish(loader->place, array, layout);
+  loader->model->info.n_non_finite += ml_fill_count_non_finite(loader->place, array, layout);
   return ML_OK;
 }
 

@@ -6,7 +6,7 @@
 #include "kernels/kernels.h"
 #include "test.h"
 
-enum { MAX_N = 133, BLOCKS = 5, COLS = BLOCKS * ML_BLOCK, ROWS = 37, TOKENS = 3 };
+enum { MAX_N = 133, BLOCKS = 5, COLS = BLOCKS * ML_BLOCK, ROWS = 37, TOKENS = 3, PACKED_ROWS = 48 };
 
 static const ml_kernels *scalar(void) { return ml_kernels_find("scalar"); }
 
@@ -141,12 +141,15 @@ TEST(kernel_quantize_by_the_format_rule) {
   float x[ML_BLOCK];
   int8_t q[ML_BLOCK];
   float d;
+  int32_t total;
   for (int round = 0; round < 2000; round++) {
     fill(x, ML_BLOCK, ldexpf(1, (int)test_random_below(60) - 30));
     float amax = 0;
     for (int i = 0; i < ML_BLOCK; i++) amax = fmaxf(amax, fabsf(x[i]));
-    CHECK(scalar()->quantize(q, &d, x, ML_BLOCK));
+    CHECK(scalar()->quantize(q, &d, &total, x, ML_BLOCK));
     CHECK_EQ_F32_BITS(d, amax / 127);
+    for (int i = 0; i < ML_BLOCK; i++) total -= q[i];
+    CHECK_EQ_I64(total, 0);
     for (int i = 0; i < ML_BLOCK; i++) {
       float scaled = x[i] * (127 / amax), level = truncf(scaled + copysignf(0.5f, x[i]));
       CHECK_EQ_I64(q[i], (int)fmaxf(-127, fminf(127, level)));
@@ -157,7 +160,8 @@ TEST(kernel_quantize_by_the_format_rule) {
 TEST(kernel_quantize_rounds_halves_away_from_zero) {
   float x[ML_BLOCK] = {127, 0.5f, 1.5f, 2.5f, -0.5f, -2.5f}, d;
   int8_t q[ML_BLOCK], want[ML_BLOCK] = {127, 1, 2, 3, -1, -3};
-  CHECK(scalar()->quantize(q, &d, x, ML_BLOCK));
+  int32_t total;
+  CHECK(scalar()->quantize(q, &d, &total, x, ML_BLOCK));
   CHECK_EQ_F32_BITS(d, 1);
   CHECK_EQ_BYTES(q, want, ML_BLOCK);
 }
@@ -165,11 +169,12 @@ TEST(kernel_quantize_rounds_halves_away_from_zero) {
 TEST(kernel_quantize_near_zero) {
   float x[ML_BLOCK] = {9.9e-31f}, d = 7;
   int8_t q[ML_BLOCK], zeros[ML_BLOCK] = {0};
-  CHECK(scalar()->quantize(q, &d, x, ML_BLOCK));
+  int32_t total;
+  CHECK(scalar()->quantize(q, &d, &total, x, ML_BLOCK));
   CHECK_EQ_F32_BITS(d, 0);
   CHECK_EQ_BYTES(q, zeros, ML_BLOCK);
   x[0] = 1e-30f; /* the bound itself is quantized */
-  CHECK(scalar()->quantize(q, &d, x, ML_BLOCK));
+  CHECK(scalar()->quantize(q, &d, &total, x, ML_BLOCK));
   CHECK_EQ_I64(q[0], 127);
 }
 
@@ -179,24 +184,39 @@ TEST(kernel_quantize_refuses_what_is_not_finite) {
     for (int kind = 0; kind < 4; kind++) {
       float x[2 * ML_BLOCK], d[2];
       int8_t q[2 * ML_BLOCK];
+      int32_t totals[2];
       fill(x, 2 * ML_BLOCK, 1);
-      CHECK(scalar()->quantize(q, d, x, 2 * ML_BLOCK));
+      CHECK(scalar()->quantize(q, d, totals, x, 2 * ML_BLOCK));
       x[at] = bad[kind];
-      CHECK(!scalar()->quantize(q, d, x, 2 * ML_BLOCK));
-      CHECK(!ml_kernels_exact()->quantize(q, d, x, 2 * ML_BLOCK));
+      CHECK(!scalar()->quantize(q, d, totals, x, 2 * ML_BLOCK));
+      CHECK(!ml_kernels_exact()->quantize(q, d, totals, x, 2 * ML_BLOCK));
     }
   }
 }
 
 typedef struct matmul_case {
-  uint8_t quants[ROWS * COLS];
-  float scales[ROWS * BLOCKS];
+  uint8_t quants[ROWS * COLS], packed_quants[PACKED_ROWS * COLS];
+  float scales[ROWS * BLOCKS], packed_scales[PACKED_ROWS * BLOCKS];
   int8_t q[TOKENS * COLS];
+  int16_t wide[TOKENS * COLS];
+  int32_t sums[TOKENS * BLOCKS];
   float d[TOKENS * BLOCKS];
   float x[TOKENS * COLS]; /* q * d */
 } matmul_case;
 
+/* Every word of the file's order into its place of the packed one. */
+static void pack_case(matmul_case *m, size_t n_words) {
+  for (size_t row = 0; row < ROWS; row++)
+    for (size_t b = 0; b < BLOCKS; b++) {
+      m->packed_scales[ml_scale_index(ML_LAYOUT_PACKED, BLOCKS, row, b)] = m->scales[row * BLOCKS + b];
+      for (size_t word = 0; word < n_words; word++)
+        memcpy(m->packed_quants + ml_word_offset(ML_LAYOUT_PACKED, n_words, BLOCKS, row, b, word),
+               m->quants + ((row * BLOCKS + b) * n_words + word) * 4, 4);
+    }
+}
+
 static void fill_case(matmul_case *m, ml_weight_type type) {
+  memset(m, 0, sizeof *m);
   test_random_bytes(m->quants, sizeof m->quants);
   if (type == ML_Q8_0)
     for (size_t i = 0; i < sizeof m->quants; i++)
@@ -205,8 +225,11 @@ static void fill_case(matmul_case *m, ml_weight_type type) {
   fill(m->d, TOKENS * BLOCKS, 0.1f);
   for (int i = 0; i < TOKENS * COLS; i++) {
     m->q[i] = (int8_t)((int)test_random_below(255) - 127);
+    m->sums[i / ML_BLOCK] += m->q[i];
+    m->wide[i / 4 * 4 + (i % 4 == 1 ? 2 : i % 4 == 2 ? 1 : i % 4)] = m->q[i];
     m->x[i] = (float)m->q[i] * m->d[i / ML_BLOCK];
   }
+  pack_case(m, ml_block_bytes(type) / 4);
 }
 
 static int level_of(const matmul_case *m, ml_weight_type type, int block, int j) {
@@ -224,17 +247,18 @@ static double row_times(const matmul_case *m, ml_weight_type type, int row, int 
   return sum;
 }
 
-static void check_matmul(const ml_kernels *kernels, ml_weight_type type, double tolerance) {
+static void check_matmul(const ml_kernels *kernels, ml_weight_type type, ml_layout layout, double tolerance) {
   static matmul_case m;
   fill_case(&m, type);
-  ml_matrix w = {type, ROWS, COLS, m.quants, m.scales};
-  ml_rows rows = {TOKENS, COLS, m.x, m.q, m.d};
-  float y[TOKENS][ROWS + 3];
+  bool packed = layout == ML_LAYOUT_PACKED;
+  ml_matrix w = {
+      type, layout, ROWS, COLS, packed ? m.packed_quants : m.quants, packed ? m.packed_scales : m.scales};
+  ml_rows rows = {TOKENS, COLS, m.x, m.q, m.d, m.sums, m.wide};
+  float y[TOKENS][ROWS + 3], before[TOKENS][ROWS + 3];
   fill(&y[0][0], TOKENS * (ROWS + 3), 1);
-  float before[TOKENS][ROWS + 3];
   memcpy(before, y, sizeof y);
-  enum { FROM = 2, TO = ROWS - 1 };
-  (type == ML_Q8_0 ? kernels->matmul_q8_0 : kernels->matmul_q4_0)(&y[0][0], ROWS + 3, &w, &rows, FROM, TO);
+  enum { FROM = ML_PACK_ROWS, TO = ROWS };
+  ml_matmul_for(kernels, &w)(&y[0][0], ROWS + 3, &w, &rows, FROM, TO);
   for (int token = 0; token < TOKENS; token++)
     for (int row = 0; row < ROWS + 3; row++)
       if (row >= FROM && row < TO)
@@ -243,11 +267,19 @@ static void check_matmul(const ml_kernels *kernels, ml_weight_type type, double 
         CHECK_EQ_F32_BITS(y[token][row], before[token][row]);
 }
 
-TEST(kernel_matmul_q8_0) { check_matmul(scalar(), ML_Q8_0, 0.02); }
-TEST(kernel_matmul_q4_0) { check_matmul(scalar(), ML_Q4_0, 0.002); }
+TEST(kernel_matmul_q8_0) {
+  check_matmul(scalar(), ML_Q8_0, ML_LAYOUT_ROWS, 0.02);
+  check_matmul(scalar(), ML_Q8_0, ML_LAYOUT_PACKED, 0.02);
+}
+
+TEST(kernel_matmul_q4_0) {
+  check_matmul(scalar(), ML_Q4_0, ML_LAYOUT_ROWS, 0.002);
+  check_matmul(scalar(), ML_Q4_0, ML_LAYOUT_PACKED, 0.002);
+}
+
 TEST(kernel_matmul_exact) {
-  check_matmul(ml_kernels_exact(), ML_Q8_0, 0.005);
-  check_matmul(ml_kernels_exact(), ML_Q4_0, 0.0005);
+  check_matmul(ml_kernels_exact(), ML_Q8_0, ML_LAYOUT_ROWS, 0.005);
+  check_matmul(ml_kernels_exact(), ML_Q4_0, ML_LAYOUT_PACKED, 0.0005);
 }
 
 /* All products at their limit: 32 * 127 * 127 = 516128, exact in float. */
@@ -257,9 +289,10 @@ TEST(kernel_matmul_at_the_limit) {
   memset(quants, 0x81, sizeof quants);
   memset(q, -127, sizeof q);
   float scale = 1, d = 1, x[ML_BLOCK] = {0}, y;
-  ml_matrix w = {ML_Q8_0, 1, ML_BLOCK, quants, &scale};
-  ml_rows rows = {1, ML_BLOCK, x, q, &d};
-  scalar()->matmul_q8_0(&y, 1, &w, &rows, 0, 1);
+  int32_t sum = -127 * ML_BLOCK;
+  ml_matrix w = {ML_Q8_0, ML_LAYOUT_ROWS, 1, ML_BLOCK, quants, &scale};
+  ml_rows rows = {1, ML_BLOCK, x, q, &d, &sum, NULL};
+  scalar()->matmul_q8_0_rows(&y, 1, &w, &rows, 0, 1);
   CHECK_EQ_F32_BITS(y, 516128);
 }
 

@@ -198,7 +198,7 @@ static inline tiny_file tiny_build(const uint8_t *header_bytes, const uint8_t *f
   file.bytes = (uint8_t *)file.block + (misaligned ? ML_MLB_ALIGNMENT - misaligned : 0);
 
   memcpy(file.bytes, header_bytes, ML_MLB_HEADER_SIZE);
-  if (header.layer_flags) memcpy(file.bytes + AT_FLAGS, flags, header.n_layers);
+  if (header.layer_flags && flags) memcpy(file.bytes + AT_FLAGS, flags, header.n_layers);
   ml_mlb_walk walk = ml_mlb_walk_begin(&header, flags);
   ml_mlb_array array;
   uint32_t state = 1;

@@ -1,0 +1,120 @@
+/* fill.c - every array is rows of elements that fill 4-byte slots in memory: 4 quants, or a float, or a half that
+ * will become one. Layouts differ only in which slot an element gets:
+ *
+ *   as stored     slot = row * per_row + i
+ *   packed        slot = (row / 16 * per_row + i) * 16 + row % 16        (kernels/matrix.h)
+ *   transposed    slot = i * rows + row                                  (convolutions: taps outermost)
+ */
+#include "model/fill.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "kernels/half.h"
+
+typedef struct slots {
+  uint32_t unit;    /* bytes of an element in the file: 4, or 2 for halves */
+  uint64_t per_row; /* elements of a row */
+  uint64_t step;    /* slots from one element of a row to the next */
+  ml_layout layout;
+  bool transposed;
+} slots;
+
+static bool is_matrix(const ml_mlb_array *array) {
+  return array->element != ML_MLB_F32 && array->element != ML_MLB_U8;
+}
+
+static slots slots_of(const ml_mlb_array *array, ml_layout layout) {
+  slots s = {4, 0, 1, is_matrix(array) ? layout : ML_LAYOUT_ROWS, array->tensor == ML_MLB_LCONV};
+  switch (array->element) {
+    case ML_MLB_Q8: s.per_row = array->cols / 4; break;
+    case ML_MLB_Q4: s.per_row = array->cols / 8; break;
+    case ML_MLB_D_F16:
+      s.unit = 2;
+      s.per_row = array->cols / ML_BLOCK;
+      break;
+    case ML_MLB_D_F32: s.per_row = array->cols / ML_BLOCK; break;
+    default: s.per_row = array->cols; break;
+  }
+  if (s.layout == ML_LAYOUT_PACKED) s.step = ML_PACK_ROWS;
+  if (s.transposed) s.step = array->rows;
+  return s;
+}
+
+static uint64_t first_slot(const slots *s, uint64_t row) {
+  if (s->transposed) return row;
+  if (s->layout == ML_LAYOUT_ROWS) return row * s->per_row;
+  return row / ML_PACK_ROWS * s->per_row * ML_PACK_ROWS + row % ML_PACK_ROWS;
+}
+
+static uint64_t memory_rows(const ml_mlb_array *array, ml_layout layout) {
+  return is_matrix(array) ? ml_layout_rows(layout, (uint32_t)array->rows) : array->rows;
+}
+
+uint64_t ml_fill_size(const ml_mlb_array *array, ml_layout layout) {
+  slots s = slots_of(array, layout);
+  return ml_mul_sizes(ml_mul_sizes(memory_rows(array, layout), s.per_row), 4);
+}
+
+bool ml_fill_as_stored(const ml_mlb_array *array, ml_layout layout) {
+  slots s = slots_of(array, layout);
+  return s.unit == 4 && s.step == 1;
+}
+
+/* Rows that only fill up the last group of a packed matrix weigh nothing. */
+static void clear_last_group(uint8_t *place, const ml_mlb_array *array, ml_layout layout) {
+  slots s = slots_of(array, layout);
+  uint64_t rows = memory_rows(array, layout);
+  if (rows == array->rows) return;
+  uint64_t group = s.per_row * ML_PACK_ROWS * 4, size = rows * s.per_row * 4;
+  memset(place + (size - group), 0, (size_t)group);
+}
+
+/* As much of one row as the piece holds: whole elements at once, the rest byte by byte, since a piece may begin
+ * and end inside an element. Returns the bytes taken. */
+static size_t fill_row(uint8_t *place, const slots *s, uint64_t position, const uint8_t *bytes, size_t size) {
+  uint64_t element = position / s->unit;
+  uint64_t row = element / s->per_row, i = element % s->per_row;
+  uint64_t left = (s->per_row - i) * s->unit - position % s->unit;
+  if (left < size) size = (size_t)left;
+  uint8_t *slot = place + (first_slot(s, row) + i * s->step) * 4;
+  size_t step = (size_t)s->step * 4, done = 0;
+  for (uint32_t in = (uint32_t)(position % s->unit); in && done < size; in = (in + 1) % s->unit) {
+    slot[in] = bytes[done++];
+    if (in + 1 == s->unit) slot += step;
+  }
+  for (; size - done >= s->unit; done += s->unit, slot += step) memcpy(slot, bytes + done, s->unit);
+  for (uint32_t in = 0; done < size; in++) slot[in] = bytes[done++];
+  return size;
+}
+
+void ml_fill_bytes(uint8_t *place, const ml_mlb_array *array, ml_layout layout, uint64_t position,
+                   const uint8_t *bytes, size_t size) {
+  if (position == 0) clear_last_group(place, array, layout);
+  if (ml_fill_as_stored(array, layout)) {
+    memcpy(place + position, bytes, size);
+    return;
+  }
+  slots s = slots_of(array, layout);
+  for (size_t done = 0; done < size;) done += fill_row(place, &s, position + done, bytes + done, size - done);
+}
+
+void ml_fill_finish(uint8_t *place, const ml_mlb_array *array, ml_layout layout) {
+  if (array->element != ML_MLB_D_F16) return;
+  size_t n = (size_t)(ml_fill_size(array, layout) / 4);
+  for (size_t i = 0; i < n; i++) {
+    float value = ml_half_to_float(ml_read_u16(place + 4 * i));
+    memcpy(place + 4 * i, &value, sizeof value);
+  }
+}
+
+uint64_t ml_fill_count_non_finite(const uint8_t *place, const ml_mlb_array *array, ml_layout layout) {
+  if (array->element == ML_MLB_Q8 || array->element == ML_MLB_Q4) return 0;
+  const float *values = (const float *)(const void *)place;
+  size_t n = (size_t)(ml_fill_size(array, layout) / 4);
+  uint64_t count = 0;
+  for (size_t i = 0; i < n; i++)
+    if (!(fabsf(values[i]) < HUGE_VALF)) count++;
+  return count;
+}
