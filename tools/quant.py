@@ -25,7 +25,6 @@ import numpy as np
 BLOCK = 32
 F16_MAX = 65504.0
 Q8_TINY = np.float32(1e-30)  # below it 127 / amax would overflow
-Q4_TINY = 1e-6  # below it a block is scaled up before the search
 CANDIDATE_LEVELS = [-6.0 - 0.2 * step for step in range(13)]  # -6 to -8.4
 IMPORTANCE_FLOOR = 0.001
 
@@ -98,7 +97,8 @@ def quantize_q4_0_fit(x: np.ndarray, scale_f16: bool = False, importance: np.nda
 
     The largest-magnitude element is mapped to each of the candidate levels in turn; d is the weighted least-squares
     fit to the levels so found, and the first candidate with the smallest weighted error wins. An element weighs x²,
-    or, with `importance`, imp * sqrt(s² + x²) where s² is its row's mean square.
+    or, with `importance`, imp * sqrt(s² + x²) where s² is its row's mean square. The format scales tiny blocks up
+    first so that float32 powers do not underflow; float64 has room for those of every float32, so nothing is scaled.
 
     importance: mean squared input of each of the cols channels; only the proportions matter.
     """
@@ -107,17 +107,11 @@ def quantize_q4_0_fit(x: np.ndarray, scale_f16: bool = False, importance: np.nda
     for part, blocks in out.chunks():
         values = blocks.astype(np.float64)
         extreme = _largest_magnitude(values)
-        unit = np.where(np.abs(extreme) < Q4_TINY, np.abs(extreme), 1.0)
-        unit[unit == 0] = 1.0
-        values /= unit
-        extreme = extreme / unit
         if factors is None:
             weights = values * values
         else:
-            mean_square = out.row_mean_square(part) / (unit * unit)
-            weights = out.columns(part, factors) * np.sqrt(mean_square + values * values)
+            weights = out.columns(part, factors) * np.sqrt(out.row_mean_square(part) + values * values)
         levels, d = _search_q4(values, weights, extreme)
-        d *= unit
         d = out.round_to_f16(d, part) if scale_f16 else d.astype(np.float32)
         out.put(part, np.where(d == 0, 0.0, levels), d)
     return out.finish()

@@ -209,7 +209,7 @@ def _linear_dimensions() -> Iterator[Case]:
         yield from _field("linear", name, (0, 65537, U32_MAX), E_SHAPE)
     yield from _field("linear", "lin_k_heads", (65537, 1 << 31, U32_MAX), E_SHAPE)
     yield from _field("linear", "lin_k_heads", (3, 8), E_SHAPE, "lin_k_heads", "lin_v_heads")  # 4 value heads
-    yield from _field("linear", "lin_v_heads", (2, 6, 7), E_SHAPE, lin_k_heads=1)
+    yield from _field("linear", "lin_v_heads", (2, 6, 7), E_SHAPE, lin_k_heads=1, lin_v_dim=32)
     yield from _field("linear", "lin_v_dim", (1, 4, 10), E_SHAPE)  # times 4 heads: no multiple of 32
     # Relations are checked once lin_k_heads is set, with or without a linear layer.
     unused = {"lin_k_heads": 2, "lin_v_heads": 5, "lin_k_dim": 16, "lin_v_dim": 32, "lin_conv": 4}
