@@ -223,7 +223,7 @@ def merges_from_scores(
 
     whole: pieces that neither are put together nor take part.
     longer_first: the order among equal scores, for which Hugging Face's converters have two habits. True (Gemma): by
-        longer left, then longer right part. False (Llama): by the ids of the result and of the parts.
+        longer left, then longer right part, then the ids of result and parts. False (Llama): by the ids of the parts.
     """
     rules: list[tuple[tuple[float, ...], str, str]] = []
     for piece, id_ in vocab.items():
@@ -233,7 +233,7 @@ def merges_from_scores(
             left, right = piece[:at], piece[at:]
             if left in whole or right in whole or left not in vocab or right not in vocab:
                 continue
-            lengths = (-len(left), -len(right)) if longer_first else ()
-            rules.append(((-scores[piece], *lengths, id_, vocab[left], vocab[right]), left, right))
+            among_equals = (-len(left), -len(right), id_) if longer_first else ()
+            rules.append(((-scores[piece], *among_equals, vocab[left], vocab[right]), left, right))
     rules.sort(key=lambda rule: rule[0])
     return [(left, right) for _, left, right in rules]
