@@ -1,5 +1,5 @@
-/* run_trace.c - a fingerprint of every stage, to find the first place where two builds differ: sort the lines
- * of both (they come in the order of the work, which --batch changes) and compare. Stages: docs/NUMERICS. */
+/* run_trace.c - a fingerprint of every stage (docs/NUMERICS.md lists them), to find the first place where two
+ * builds differ: sort the lines of both, since --batch changes the order of the work, and compare. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -198,7 +198,7 @@ ml_status ml_sampler_sample(ml_sampler *sampler, const float *logits, int32_t *i
     *id = best.id;
     return ML_OK;
   }
-  weighted all = {ml_candidates_new(sampler->items, n), best.logit, sampler->options.temperature};
+  weighted all = {ml_candidates_new(sampler->items, n, best.logit), best.logit, sampler->options.temperature};
   double kept_weight;
   uint32_t kept = filter(&all, &sampler->options, &kept_weight);
   *id = draw(&all, kept, kept_weight, &sampler->rng);

@@ -111,10 +111,10 @@ static void random_logits(float *logits, uint32_t vocab) {
 }
 
 TEST(sampler_equals_the_plain_implementation) {
-  static float logits[3000];
-  static uint32_t counts[3000];
+  static float logits[9000];
+  static uint32_t counts[9000];
   for (int round = 0; round < 400; round++) {
-    uint32_t vocab = round % 4 ? 1 + test_random_below(60) : 1 + test_random_below(3000);
+    uint32_t vocab = round % 4 ? 1 + test_random_below(60) : 1 + test_random_below(9000);
     ml_sampler_options options = random_options();
     ml_sampler *sampler = sampler_of(vocab, options);
     REQUIRE(sampler);
@@ -134,22 +134,39 @@ TEST(sampler_equals_the_plain_implementation) {
 
 /* ---------------------------------------------------------------- the order of candidates */
 
-TEST(candidates_come_by_falling_logit_then_rising_id) {
-  static ml_candidate items[500];
-  static token sorted[500];
-  for (uint32_t n = 1; n <= 500; n += 1 + n / 7) {
-    for (uint32_t i = 0; i < n; i++) {
-      float logit = floorf(test_random_f32(-5, 5));
-      if (logit == 0 && test_random_below(2)) logit = -0.0f; /* equal to +0: only the id decides */
-      items[i] = (ml_candidate){logit, (int32_t)i};
-      sorted[i] = (token){logit, 0, (int32_t)i};
-    }
-    qsort(sorted, n, sizeof *sorted, compare_tokens);
-    ml_candidates candidates = ml_candidates_new(items, n);
-    CHECK_EQ_I64(ml_candidates_at(&candidates, n / 2).id, sorted[n / 2].id);
-    for (uint32_t rank = 0; rank < n; rank++)
-      CHECK_EQ_I64(ml_candidates_at(&candidates, rank).id, sorted[rank].id);
+/* Logits of many kinds, for arrays large enough to have a rest set aside: spread, in steps with many ties,
+ * nearly all far below the best, or so large that differences overflow. */
+static float logit_of_kind(int kind) {
+  switch (kind) {
+    case 0: return test_random_f32(-20, 20);
+    case 1: return floorf(test_random_f32(-5, 5));
+    case 2: return test_random_below(1000) ? test_random_f32(-90, -60) : test_random_f32(0, 1);
+    case 3: return test_random_f32(-1, 1) * 3e38f;
+    default: return test_random_below(2) ? 0.0f : -0.0f; /* equal: only the id decides */
   }
+}
+
+TEST(candidates_come_by_falling_logit_then_rising_id) {
+  enum { MOST = 60000 };
+  static ml_candidate items[MOST];
+  static token sorted[MOST];
+  for (int kind = 0; kind < 5; kind++)
+    for (uint32_t n = 1; n <= MOST; n += 1 + n / 2) {
+      float best = -INFINITY;
+      for (uint32_t i = 0; i < n; i++) {
+        float logit = logit_of_kind(kind);
+        items[i] = (ml_candidate){logit, (int32_t)i};
+        sorted[i] = (token){logit, 0, (int32_t)i};
+        best = fmaxf(best, logit);
+      }
+      qsort(sorted, n, sizeof *sorted, compare_tokens);
+      ml_candidates candidates = ml_candidates_new(items, n, best);
+      uint32_t wrong = 0;
+      CHECK_EQ_I64(ml_candidates_at(&candidates, n / 3).id, sorted[n / 3].id);
+      for (uint32_t rank = 0; rank < n; rank++)
+        wrong += ml_candidates_at(&candidates, rank).id != sorted[rank].id;
+      CHECK_EQ_U64(wrong, 0);
+    }
 }
 
 /* ---------------------------------------------------------------- temperature */
