@@ -16,6 +16,8 @@ from oracle.compare import compare_emulated, compare_exact, compare_production
 from oracle.engine import Engine
 from oracle.reference import logits_of
 
+WAYS = ("--no-mmap", "--threads 3", "--batch 1", "--batch 7 --threads 2", "--isa scalar", "--isa scalar --no-mmap")
+
 FOLDER = Path(__file__).parent
 MANIFEST = json.loads((FOLDER / "manifest.json").read_text())
 NAMES = sorted(MANIFEST["goldens"])
@@ -53,3 +55,12 @@ def test_production(ml_run, name):
     emulated = logits_of(read_model(FOLDER / f"{name}.mlb"), tokens, quantize_activations=True)
     whole, least = compare_production(actual, expected), compare_emulated(actual, emulated)
     print(f"{name}: cosine {whole:.5f} with exact logits, at least {least:.6f} with emulated ones")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_bits_in_every_way_of_running(ml_run, name):
+    tokens, _ = stored(name)
+    engine, model = Engine(ml_run), FOLDER / f"{name}.mlb"
+    usual = engine.logits(model, tokens)
+    for way in WAYS:
+        assert engine.logits(model, tokens, *way.split()).tobytes() == usual.tobytes(), way

@@ -1,8 +1,10 @@
 """The engine against the float64 reference, for every feature of the format alone and all together (tools/tiny.py)."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from mlb import read_model
+from mlb import MASK_TOK_EMB, MASK_WCLS, read_model, write_model
 from tiny import FEATURES, write_tiny
 
 from oracle.compare import compare_emulated, compare_exact, compare_sums
@@ -40,3 +42,18 @@ def test_importance(ml_run, tiny):
     assert actual.sums.keys() == expected.sums.keys()
     for name, sums in expected.sums.items():
         compare_sums(actual.sums[name], sums, name)
+
+
+@pytest.mark.parametrize("feature", ["llama", "mask_shared", "gemma2"])
+def test_a_shared_classifier_is_the_embedding_written_out(ml_run, tmp_path, feature):
+    tied, untied = tmp_path / "tied.mlb", tmp_path / "untied.mlb"
+    write_tiny(tied, feature)
+    model = read_model(tied)
+    header = replace(model.header, shared_classifier=0, q8_mask=model.header.q8_mask and MASK_TOK_EMB | MASK_WCLS)
+    write_model(
+        untied, header, model.layer_flags, lambda spec: model.raw("tok_emb" if spec.name == "wcls" else spec.name)
+    )
+    assert untied.stat().st_size > tied.stat().st_size
+    for mode in ((), ("--exact",)):
+        answers = [Engine(ml_run).logits(path, range(40), *mode).tobytes() for path in (tied, untied)]
+        assert answers[0] == answers[1]

@@ -58,7 +58,9 @@ LLAMA3 = _rope(
     high_freq_factor=4.0,
     original_max_position_embeddings=16,
 )
-YARN = _rope("yarn", factor=4.0, original_max_position_embeddings=16, beta_fast=8.0, beta_slow=0.5)
+YARN = _rope("yarn", factor=4.0, original_max_position_embeddings=16, beta_fast=2.0, beta_slow=0.25)
+# The ramp from pair 3 (3.25 before rounding) to pair 10 (9.47) of 16.
+YARN_INSIDE = _rope("yarn", 100.0, factor=4.0, original_max_position_embeddings=24, beta_fast=1.5, beta_slow=0.25)
 GEMMA = {"rms_norm_eps": 1e-6, "head_dim": 24, "query_pre_attn_scalar": 20, "sliding_window": 8}
 QWEN3_5 = {
     "head_dim": 32,
@@ -83,7 +85,7 @@ CASES: dict[str, Case] = {
     "llama": Case(_config("llama")),
     "llama-untied": Case(_config("llama", tie_word_embeddings=False, vocab_size=99), Q4),
     "llama-mha": Case(_config("llama", num_key_value_heads=4, num_hidden_layers=2), Q8_F16),
-    "llama-mqa": Case(_config("llama", num_attention_heads=8, num_key_value_heads=1), golden=False),
+    "llama-heads": Case(_config("llama", num_attention_heads=8, num_key_value_heads=2), golden=False),
     "llama-head-dim": Case(_config("llama", head_dim=24), Q4_F16),
     "llama-odd-ffn": Case(_config("llama", intermediate_size=75), Q4),
     "llama-llama3": Case(_config("llama", **LLAMA3)),
@@ -114,7 +116,7 @@ CASES: dict[str, Case] = {
     ),
     "qwen3": Case(_config("qwen3", head_dim=24, tie_word_embeddings=False)),
     "qwen3-yarn": Case(
-        _config("qwen3", head_dim=32, num_key_value_heads=1, **YARN), {"wtype": Q4_0, "q8_mask": MASK_V | MASK_O}
+        _config("qwen3", head_dim=32, num_key_value_heads=1, **YARN_INSIDE), {"wtype": Q4_0, "q8_mask": MASK_V | MASK_O}
     ),
     "smollm3": Case(_config("smollm3", num_hidden_layers=4, intermediate_size=64, **_rope("default", 5000.0))),
     "smollm3-layers": Case(

@@ -82,7 +82,7 @@ def differences(new: Path, stored: Path) -> list[str]:
             found.append(f"{name}: {'not stored' if a.exists() else 'no longer made'}")
         elif name.endswith(".mlb"):
             if a.read_bytes() != b.read_bytes():
-                found.append(f"{name}: other weights")
+                found.append(f"{name}: another model")
         else:
             before, after = np.load(b), np.load(a)
             if not np.array_equal(before["ids"], after["ids"]):
