@@ -33,7 +33,7 @@ void ml_caches_place(ml_forward *f, ml_arena *arena) {
 
 void ml_caches_clear(ml_forward *f) {
   const ml_config *c = &f->model->config;
-  f->n_past = 0;
+  f->n_past = f->n_reached = 0;
   for (uint32_t i = 0; i < c->n_layers; i++) {
     if (!f->model->layers[i].linear) continue; /* rows of K and V are written before they are read */
     memset(f->caches[i].state, 0, (size_t)state_size(c) * sizeof(float));
@@ -41,15 +41,17 @@ void ml_caches_clear(ml_forward *f) {
   }
 }
 
-/* Can position n_keep be computed from what a layer still holds after f->n_past tokens? */
+/* Can position n_keep be computed from what a layer still holds? */
 static bool can_return_to(const ml_forward *f, uint32_t layer, uint32_t n_keep) {
   if (f->model->layers[layer].linear) return false; /* its state is a sum over all tokens */
-  /* A ring holds the last `capacity` positions; the next token wants capacity - 1 of them before n_keep. */
-  return f->n_past <= f->caches[layer].capacity || n_keep + 1 >= f->n_past;
+  /* A ring holds the last `capacity` positions before n_reached, those since taken back included; the next token
+   * wants capacity - 1 of them before n_keep. */
+  return f->n_reached <= f->caches[layer].capacity || n_keep + 1 >= f->n_reached;
 }
 
 uint32_t ml_caches_truncate(ml_forward *f, uint32_t n_keep) {
   if (n_keep >= f->n_past) return f->n_past;
+  if (f->n_reached < f->n_past) f->n_reached = f->n_past;
   for (uint32_t i = 0; n_keep > 0 && i < f->model->config.n_layers; i++)
     if (!can_return_to(f, i, n_keep)) n_keep = 0;
   if (n_keep == 0) ml_caches_clear(f);

@@ -38,6 +38,7 @@ typedef struct ml_forward {
   bool exact;
   uint32_t n_ctx, n_batch, n_threads;
   uint32_t n_past;        /* tokens in the caches */
+  uint32_t n_reached;     /* the most there were since they were last empty, as of the last truncation */
   ml_layer_cache *caches; /* (n_layers) */
 
   ml_trace_fn *trace; /* NULL: none */

@@ -1,5 +1,6 @@
 #include "forward/importance.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -74,21 +75,26 @@ void ml_imatrix_free(ml_imatrix *imatrix) {
   ml_arena_close(&arena);
 }
 
-static void add_squares(double *sums, const float *x, uint32_t n) {
+/* A row with an infinite or NaN value ends its step with ML_E_NUMERIC right after; in the sums it would stay for
+ * ever. False for such a row, which is left out. */
+static bool add_squares(double *sums, const float *x, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    if (!(fabsf(x[i]) < HUGE_VALF)) return false;
   for (uint32_t i = 0; i < n; i++) sums[i] += (double)x[i] * x[i];
+  return true;
 }
 
 void ml_importance_add(ml_imatrix *imatrix, uint32_t layer, ml_importance_slot slot, const float *x,
                        uint32_t n) {
   uint32_t size = slot_size(imatrix->model, layer, slot);
   double *sums = imatrix->slots[layer * ML_IMPORTANCE_N_SLOTS + (uint32_t)slot];
-  for (uint32_t t = 0; t < n; t++) add_squares(sums, x + (size_t)t * size, size);
-  if (layer == 0 && slot == 0) imatrix->header.layer_tokens += n;
+  uint32_t n_added = 0;
+  for (uint32_t t = 0; t < n; t++) n_added += add_squares(sums, x + (size_t)t * size, size);
+  if (layer == 0 && slot == 0) imatrix->header.layer_tokens += n_added;
 }
 
 void ml_importance_add_classifier(ml_imatrix *imatrix, const float *x) {
-  add_squares(imatrix->classifier, x, imatrix->model->config.dim);
-  imatrix->header.classifier_tokens++;
+  if (add_squares(imatrix->classifier, x, imatrix->model->config.dim)) imatrix->header.classifier_tokens++;
 }
 
 uint64_t ml_imatrix_size(const ml_imatrix *imatrix) {
