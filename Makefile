@@ -22,7 +22,11 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
 # ---------------------------------------------------------------- sources
 
 # Programs and the wasm exports link against the library; everything else below src/ is the library.
-lib_sources  := $(filter-out src/cli/% src/wasm/%,$(wildcard src/*.c src/*/*.c))
+x86_kernels  := $(addprefix src/kernels/,avx2.c avxvnni.c avx512vnni.c)
+arm_kernels  := $(addprefix src/kernels/,neon.c neondot.c)
+wasm_kernels := $(addprefix src/kernels/,simd128.c relaxed.c)
+isa_kernels  := $(x86_kernels) $(arm_kernels) $(wasm_kernels)
+lib_sources  := $(filter-out src/cli/% src/wasm/% $(isa_kernels),$(wildcard src/*.c src/*/*.c))
 run_sources  := $(wildcard src/cli/*.c)
 unit_sources := $(wildcard tests/unit/*.c)
 fuzz_sources := $(wildcard tests/fuzz/fuzz_*.c)
@@ -44,6 +48,14 @@ same_bits := -ffp-contract=off
 refused   := $(filter %fast-math -Ofast -mfma -funsafe% -fassociative% -freciprocal% -ffinite%,$(CC) $(CFLAGS))
 $(if $(refused),$(error $(refused) would change results between builds (docs/NUMERICS.md)))
 
+# Kernels of an instruction set: those of the machine's family, chosen at run time (src/kernels/table.c).
+host         := $(shell $(CC) -dumpmachine)
+host_kernels := $(if $(filter x86_64-%,$(host)),$(x86_kernels))$(if $(filter aarch64-%,$(host)),$(arm_kernels))
+native_kernels := $(host_kernels)
+asan_kernels   := $(host_kernels)
+m32_kernels    :=
+fuzz_kernels   := $(host_kernels)
+
 native_cc := $(CC)
 asan_cc   := $(CC)
 m32_cc    := $(CC)
@@ -56,8 +68,11 @@ m32_flags    := -O2 -g -m32 -msse2 -mfpmath=sse
 fuzz_flags   := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,$(sanitizers)
 
 # Files that need an instruction set get its flag here, and no other file does, so that a machine without it never
-# meets one of its instructions. Pattern-specific, for example  build/%/src/kernels/avx2.o: isa_flags := -mavx2
+# meets one of its instructions.
 isa_flags :=
+build/%/src/kernels/avx2.o:       isa_flags := -mavx2
+build/%/src/kernels/avxvnni.o:    isa_flags := -mavx2 -mavxvnni
+build/%/src/kernels/avx512vnni.o: isa_flags := -mavx512f -mavx512vnni
 
 # ---------------------------------------------------------------- rules, the same for every configuration
 
@@ -67,7 +82,7 @@ record = $(Q)mkdir -p $(@D); printf '%s\n' '$1' | cmp -s - $@ || printf '%s\n' '
 # $(eval $(call configuration,NAME)): objects, library and programs of build/NAME.
 define configuration
 $1_compile   = $$($1_cc) -std=c11 $$($1_flags) -Isrc -pthread $$(CFLAGS) $$(same_bits)
-$1_lib      := $$(lib_sources:%.c=build/$1/%.o)
+$1_lib      := $$(patsubst %.c,build/$1/%.o,$$(lib_sources) $$($1_kernels))
 $1_run      := $$(run_sources:%.c=build/$1/%.o)
 $1_unit     := $$(unit_sources:%.c=build/$1/%.o)
 

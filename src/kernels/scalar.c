@@ -5,6 +5,8 @@
 #include "kernels/float_kernels.h"
 #include "kernels/tables.h"
 
+#include "kernels/embed.h"
+
 /* Any type in any layout: the meaning of a matrix product, one weight block at a time for all tokens. */
 static void k_matmul(float *y, size_t y_stride, const ml_matrix *w, const ml_rows *x, uint32_t row_begin,
                      uint32_t row_end) {
@@ -29,11 +31,6 @@ static void k_matmul(float *y, size_t y_stride, const ml_matrix *w, const ml_row
 #define k_matmul_q4_0_rows k_matmul
 #define k_matmul_q8_0_packed k_matmul
 #define k_matmul_q4_0_packed k_matmul
-
-static void k_embed(float *out, const ml_matrix *w, uint32_t row, float scale) {
-  ml_dequantize_row(out, w, row);
-  for (uint32_t c = 0; c < w->cols; c++) out[c] *= scale;
-}
 
 const ml_kernels ml_kernels_scalar = {
     "scalar",

@@ -1,20 +1,39 @@
-#include "kernels/tables.h"
-
 #include <string.h>
 
-/* Best first. */
-static const ml_kernels *const implementations[] = {&ml_kernels_scalar};
+#include "kernels/cpu.h"
+#include "kernels/tables.h"
+
+/* Best first; scalar runs anywhere and ends the list. */
+static const struct {
+  const ml_kernels *kernels;
+  bool (*supported)(void);
+} implementations[] = {
+#if defined(__x86_64__)
+    {&ml_kernels_avx512vnni, ml_cpu_avx512vnni},
+    {&ml_kernels_avxvnni, ml_cpu_avxvnni},
+    {&ml_kernels_avx2, ml_cpu_avx2},
+#endif
+    {&ml_kernels_scalar, ml_cpu_any},
+};
 
 enum { N_IMPLEMENTATIONS = sizeof implementations / sizeof *implementations };
 
+/* The implementations that this machine can run, counted from the best. */
+static const ml_kernels *supported(size_t index) {
+  for (size_t i = 0; i < N_IMPLEMENTATIONS; i++)
+    if (implementations[i].supported() && index-- == 0) return implementations[i].kernels;
+  return NULL;
+}
+
 const char *ml_kernels_name(size_t index) {
-  return index < N_IMPLEMENTATIONS ? implementations[index]->name : NULL;
+  const ml_kernels *kernels = supported(index);
+  return kernels ? kernels->name : NULL;
 }
 
 const ml_kernels *ml_kernels_find(const char *name) {
-  if (!name) return implementations[0];
-  for (size_t i = 0; i < N_IMPLEMENTATIONS; i++)
-    if (strcmp(implementations[i]->name, name) == 0) return implementations[i];
+  const ml_kernels *kernels;
+  for (size_t i = 0; (kernels = supported(i)); i++)
+    if (!name || strcmp(kernels->name, name) == 0) return kernels;
   return NULL;
 }
 

@@ -7,4 +7,10 @@
 extern const ml_kernels ml_kernels_scalar;
 extern const ml_kernels ml_kernels_double;
 
+#if defined(__x86_64__)
+extern const ml_kernels ml_kernels_avx2;
+extern const ml_kernels ml_kernels_avxvnni;
+extern const ml_kernels ml_kernels_avx512vnni;
+#endif
+
 #endif

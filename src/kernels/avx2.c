@@ -1,0 +1,110 @@
+/* avx2.c - x86-64 with AVX2 and nothing newer. */
+#include "kernels/vec_avx2.h"
+
+#include "kernels/dequantize.h"
+#include "kernels/float_kernels.h"
+#include "kernels/packed_driver.h"
+#include "kernels/tables.h"
+
+#include "kernels/embed.h"
+#include "kernels/rows_avx2.h"
+
+enum { TILE = 4 }; /* tokens: 8 nibble vectors, 4 sums and temporaries fill the 16 registers */
+
+/* Eight rows' 4-byte words of x: the same four activations for every row. */
+static inline __m256i spread(const int8_t *x) {
+  int32_t word;
+  memcpy(&word, x, sizeof word);
+  return _mm256_set1_epi32(word);
+}
+
+/* acc + (float)isum * (dw * dx) */
+static inline __m256 add_block(__m256 acc, __m256i isum, __m256 dw, float dx) {
+  return _mm256_add_ps(acc, _mm256_mul_ps(_mm256_cvtepi32_ps(isum), _mm256_mul_ps(dw, _mm256_set1_ps(dx))));
+}
+
+static inline void store_rows(const ml_tile *tile, uint32_t token, uint32_t half, __m256 acc) {
+  float *y = tile->y + token * tile->y_stride + 8 * half;
+  if (tile->n_rows >= 8 * half + 8)
+    v8_store(y, acc);
+  else if (tile->n_rows > 8 * half)
+    v8_store_part(y, acc, tile->n_rows - 8 * half);
+}
+
+/* Q4_0, eight rows: nibbles are the unsigned operand, and 8 * sum(x) is taken off afterwards. A pair of products is at
+ * most 2 * 15 * 127, eight of them 30480: they fit 16 bits. */
+static inline __m256i dot_q4(const __m256i *nibbles, const int8_t *x, int32_t sum) {
+  __m256i total = _mm256_maddubs_epi16(nibbles[0], spread(x));
+#pragma GCC unroll 8
+  for (int i = 1; i < 8; i++)
+    total = _mm256_add_epi16(total, _mm256_maddubs_epi16(nibbles[i], spread(x + 4 * i)));
+  return _mm256_sub_epi32(_mm256_madd_epi16(total, _mm256_set1_epi16(1)), _mm256_set1_epi32(8 * sum));
+}
+
+__attribute__((always_inline)) static inline void q4_half(const ml_tile *tile, uint32_t half,
+                                                          const uint32_t n) {
+  const __m256i low = _mm256_set1_epi8(15);
+  __m256 acc[TILE];
+  for (uint32_t t = 0; t < n; t++) acc[t] = _mm256_setzero_ps();
+  for (size_t b = 0; b < tile->n_blocks; b++) {
+    const __m256i *words = (const __m256i *)(const void *)(tile->quants + b * 256 + 32 * half);
+    __m256i nibbles[8]; /* columns 4 i ... 4 i + 3 of eight rows */
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+      __m256i word = _mm256_loadu_si256(words + 2 * i);
+      nibbles[i] = _mm256_and_si256(word, low);
+      nibbles[4 + i] = _mm256_and_si256(_mm256_srli_epi16(word, 4), low);
+    }
+    __m256 dw = _mm256_loadu_ps(tile->scales + b * 16 + 8 * half);
+#pragma GCC unroll 4
+    for (uint32_t t = 0; t < n; t++) {
+      size_t at = t * tile->n_blocks + b;
+      acc[t] = add_block(acc[t], dot_q4(nibbles, tile->q + at * 32, tile->sums[at]), dw, tile->d[at]);
+    }
+  }
+  for (uint32_t t = 0; t < n; t++) store_rows(tile, t, half, acc[t]);
+}
+
+/* Q8_0, eight rows: |w| is the unsigned operand, and x takes the sign of w; a pair is at most 2 * 127 * 127. */
+static inline __m256i dot_q8(const uint8_t *words, const int8_t *x) {
+  __m256i total = _mm256_setzero_si256();
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; i++) {
+    __m256i word = _mm256_loadu_si256((const __m256i *)(const void *)(words + 64 * i));
+    __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(word), _mm256_sign_epi8(spread(x + 4 * i), word));
+    total = _mm256_add_epi32(total, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+  }
+  return total;
+}
+
+__attribute__((always_inline)) static inline void q8_half(const ml_tile *tile, uint32_t half,
+                                                          const uint32_t n) {
+  __m256 acc[TILE];
+  for (uint32_t t = 0; t < n; t++) acc[t] = _mm256_setzero_ps();
+  for (size_t b = 0; b < tile->n_blocks; b++) {
+    const uint8_t *words = tile->quants + b * 512 + 32 * half;
+    __m256 dw = _mm256_loadu_ps(tile->scales + b * 16 + 8 * half);
+#pragma GCC unroll 4
+    for (uint32_t t = 0; t < n; t++) {
+      size_t at = t * tile->n_blocks + b;
+      acc[t] = add_block(acc[t], dot_q8(words, tile->q + at * 32), dw, tile->d[at]);
+    }
+  }
+  for (uint32_t t = 0; t < n; t++) store_rows(tile, t, half, acc[t]);
+}
+
+static inline void q4_wide(const ml_tile *tile) { q4_half(tile, 0, TILE), q4_half(tile, 1, TILE); }
+static inline void q4_one(const ml_tile *tile) { q4_half(tile, 0, 1), q4_half(tile, 1, 1); }
+static inline void q8_wide(const ml_tile *tile) { q8_half(tile, 0, TILE), q8_half(tile, 1, TILE); }
+static inline void q8_one(const ml_tile *tile) { q8_half(tile, 0, 1), q8_half(tile, 1, 1); }
+
+ML_PACKED_MATMUL(k_matmul_q4_0_packed, 16, TILE, q4_wide, q4_one)
+ML_PACKED_MATMUL(k_matmul_q8_0_packed, 32, TILE, q8_wide, q8_one)
+
+const ml_kernels ml_kernels_avx2 = {
+    "avx2",
+    false,
+#define ML_KERNEL(result, name, arguments) k_##name,
+#include "kernels/kernel_list.h"
+#undef ML_KERNEL
+};

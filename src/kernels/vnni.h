@@ -1,0 +1,74 @@
+/* vnni.h - packed matrix kernels over VPDPBUSD (unsigned times signed bytes, four at a time, added to 32 bits), for
+ * vectors of any width. The including file defines vi (integers) and vf (floats) of LANES rows and the functions used
+ * here; it chooses TILE by its number of registers. */
+
+/* Q4_0: nibbles are the unsigned operand; 8 * sum(x) is taken off by where the sum starts. Two chains, since one would
+ * wait for itself. */
+__attribute__((always_inline)) static inline vi dot_q4(const vi *nibbles, const int8_t *x, int32_t sum) {
+  vi low = vi_set(-8 * sum), high = vi_zero();
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; i++) {
+    low = vi_dot(low, nibbles[i], vi_spread(x + 4 * i));
+    high = vi_dot(high, nibbles[4 + i], vi_spread(x + 16 + 4 * i));
+  }
+  return vi_add(low, high);
+}
+
+/* Q8_0: w + 128 is unsigned, and 128 * sum(x) is taken off. */
+__attribute__((always_inline)) static inline vi dot_q8(const vi *shifted, const int8_t *x, int32_t sum) {
+  vi even = vi_set(-128 * sum), odd = vi_zero();
+#pragma GCC unroll 4
+  for (int i = 0; i < 8; i += 2) {
+    even = vi_dot(even, shifted[i], vi_spread(x + 4 * i));
+    odd = vi_dot(odd, shifted[i + 1], vi_spread(x + 4 * i + 4));
+  }
+  return vi_add(even, odd);
+}
+
+/* `part`: which LANES of the group's 16 rows. */
+__attribute__((always_inline)) static inline void vnni_part(const ml_tile *tile, uint32_t part,
+                                                            const uint32_t n, const bool q8) {
+  vf acc[TILE];
+#pragma GCC unroll 8
+  for (uint32_t t = 0; t < n; t++) acc[t] = vf_zero();
+  for (size_t b = 0; b < tile->n_blocks; b++) {
+    const uint8_t *words = tile->quants + b * (q8 ? 512 : 256) + part * sizeof(vi);
+    vi operands[8];
+    if (q8) {
+#pragma GCC unroll 8
+      for (int i = 0; i < 8; i++) operands[i] = vi_flip_sign(vi_load(words + 64 * i));
+    } else {
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; i++) {
+        vi word = vi_load(words + 64 * i);
+        operands[i] = vi_low_nibbles(word);
+        operands[4 + i] = vi_high_nibbles(word);
+      }
+    }
+    vf dw = vf_load(tile->scales + b * 16 + part * LANES);
+#pragma GCC unroll 8
+    for (uint32_t t = 0; t < n; t++) {
+      size_t at = t * tile->n_blocks + b;
+      const int8_t *x = tile->q + at * ML_BLOCK;
+      vi isum = q8 ? dot_q8(operands, x, tile->sums[at]) : dot_q4(operands, x, tile->sums[at]);
+      acc[t] = vf_add(acc[t], vf_mul(vf_from_int(isum), vf_mul(dw, vf_set(tile->d[at]))));
+    }
+  }
+#pragma GCC unroll 8
+  for (uint32_t t = 0; t < n; t++)
+    if (tile->n_rows > part * LANES)
+      vf_store_rows(tile->y + t * tile->y_stride + part * LANES, acc[t], tile->n_rows - part * LANES);
+}
+
+#define VNNI_TILES(name, n, q8)                                                      \
+  static inline void name(const ml_tile *tile) {                                     \
+    for (uint32_t part = 0; part < 16 / LANES; part++) vnni_part(tile, part, n, q8); \
+  }
+VNNI_TILES(q4_wide, TILE, false)
+VNNI_TILES(q4_one, 1, false)
+VNNI_TILES(q8_wide, TILE, true)
+VNNI_TILES(q8_one, 1, true)
+#undef VNNI_TILES
+
+ML_PACKED_MATMUL(k_matmul_q4_0_packed, 16, TILE, q4_wide, q4_one)
+ML_PACKED_MATMUL(k_matmul_q8_0_packed, 32, TILE, q8_wide, q8_one)
