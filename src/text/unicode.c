@@ -1,0 +1,129 @@
+/* unicode.c - unpacks the generated tables; tools/make_unicode_tables.py explains the packing. */
+#include "text/unicode.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "text/unicode_tables.h"
+
+/* ---------------------------------------------------------------- values */
+
+typedef struct run {
+  uint8_t value;
+  uint32_t length;
+} run;
+
+static const uint8_t *next_run(const uint8_t *at, run *out) {
+  uint32_t head = *at++;
+  out->length = (head & 63) + 1;
+  if ((head & 63) >= 60) {
+    out->length = 0;
+    uint32_t n_bytes = (head & 63) - 59;
+    for (uint32_t i = 0; i < n_bytes; i++) out->length |= (uint32_t)*at++ << (8 * i);
+  }
+  out->value = (uint8_t)(head >> 6);
+  if (out->value == 3) out->value = *at++;
+  return at;
+}
+
+/* The number of a block equal to `values`, which is added if it is new. */
+static uint8_t intern_block(ml_unicode *unicode, uint32_t *n_blocks, const uint8_t *values) {
+  for (uint32_t i = *n_blocks; i-- > 0;)
+    if (memcmp(unicode->blocks[i], values, ML_UNICODE_BLOCK) == 0) return (uint8_t)i;
+  assert(*n_blocks < N_DISTINCT_BLOCKS);
+  memcpy(unicode->blocks[*n_blocks], values, ML_UNICODE_BLOCK);
+  return (uint8_t)(*n_blocks)++;
+}
+
+static void unpack_values(ml_unicode *unicode) {
+  const uint8_t *at = packed_runs;
+  uint8_t values[ML_UNICODE_BLOCK];
+  run current = {0, 0};
+  uint32_t n_blocks = 0;
+  for (uint32_t block = 0; block < ML_UNICODE_N_BLOCKS; block++) {
+    for (uint32_t filled = 0; filled < ML_UNICODE_BLOCK;) {
+      if (current.length == 0) at = next_run(at, &current);
+      uint32_t room = ML_UNICODE_BLOCK - filled, n = current.length < room ? current.length : room;
+      memset(values + filled, current.value, n);
+      filled += n;
+      current.length -= n;
+    }
+    unicode->block_of[block] = intern_block(unicode, &n_blocks, values);
+  }
+  assert(at == packed_runs + sizeof packed_runs && current.length == 0);
+}
+
+/* ---------------------------------------------------------------- decompositions */
+
+static const uint8_t *next_number(const uint8_t *at, uint32_t *out) {
+  *out = 0;
+  for (uint32_t shift = 0;; shift += 7) {
+    *out |= (uint32_t)(*at & 127) << shift;
+    if (*at++ < 128) return at;
+  }
+}
+
+static uint32_t slot_of(uint32_t first, uint32_t second) {
+  return (first * 0x9e3779b1u + second * 0x85ebca6bu) >> 21; /* 11 bits: ML_COMPOSITION_SLOTS */
+}
+
+static void add_composition(ml_unicode *unicode, uint32_t index) {
+  const ml_decomposition *pair = &unicode->decompositions[index];
+  uint32_t slot = slot_of(pair->first, pair->second);
+  while (unicode->composition_slots[slot]) slot = (slot + 1) % ML_COMPOSITION_SLOTS;
+  unicode->composition_slots[slot] = (uint16_t)(index + 1);
+}
+
+static void unpack_decompositions(ml_unicode *unicode) {
+  const uint8_t *at = packed_decompositions;
+  uint32_t composite = 0, first = 0, gap, difference;
+  memset(unicode->composition_slots, 0, sizeof unicode->composition_slots);
+  for (uint32_t i = 0; i < N_DECOMPOSITIONS; i++) {
+    uint32_t head = *at++, second = seconds[head & 127];
+    gap = 1;
+    if (head & 128) at = next_number(at, &gap);
+    at = next_number(at, &difference);
+    composite += gap;
+    first += difference & 1 ? 0 - (difference + 1) / 2 : difference / 2;
+    unicode->decompositions[i] = (ml_decomposition){composite, first, second & ~NEVER_COMPOSES};
+    if (!(second & NEVER_COMPOSES)) add_composition(unicode, i);
+  }
+  assert(at == packed_decompositions + sizeof packed_decompositions);
+}
+
+/* ---------------------------------------------------------------- use */
+
+ml_unicode *ml_unicode_place(ml_arena *arena) {
+  ml_unicode *unicode = ml_arena_take(arena, 1, sizeof *unicode);
+  void *blocks = ml_arena_take(arena, N_DISTINCT_BLOCKS, ML_UNICODE_BLOCK);
+  ml_decomposition *decompositions = ml_arena_take(arena, N_DECOMPOSITIONS, sizeof *decompositions);
+  if (!unicode) return NULL;
+  unicode->blocks = blocks;
+  unicode->decompositions = decompositions;
+  unpack_values(unicode);
+  unpack_decompositions(unicode);
+  return unicode;
+}
+
+const ml_decomposition *ml_unicode_decompose(const ml_unicode *unicode, uint32_t composite) {
+  uint32_t low = 0, high = N_DECOMPOSITIONS;
+  while (low < high) {
+    uint32_t middle = (low + high) / 2;
+    if (unicode->decompositions[middle].composite < composite)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  const ml_decomposition *found = &unicode->decompositions[low];
+  return low < N_DECOMPOSITIONS && found->composite == composite ? found : NULL;
+}
+
+uint32_t ml_unicode_compose(const ml_unicode *unicode, uint32_t first, uint32_t second) {
+  static_assert(N_COMPOSITIONS < ML_COMPOSITION_SLOTS / 2, "free slots end every search early");
+  for (uint32_t slot = slot_of(first, second);; slot = (slot + 1) % ML_COMPOSITION_SLOTS) {
+    uint32_t index = unicode->composition_slots[slot];
+    if (index == 0) return 0;
+    const ml_decomposition *pair = &unicode->decompositions[index - 1];
+    if (pair->first == first && pair->second == second) return pair->composite;
+  }
+}
