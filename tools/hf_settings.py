@@ -16,7 +16,7 @@ class UnsupportedModel(ValueError):
 def model_type(config: Mapping[str, Any]) -> str:
     """The family of a config; refuses those that no table describes."""
     name = config.get("model_type")
-    if name not in FAMILIES:
+    if not isinstance(name, str) or name not in FAMILIES:
         raise UnsupportedModel(f"model_type {name!r}: supported are {', '.join(sorted(FAMILIES))}")
     return name
 
