@@ -111,7 +111,11 @@ build/$1/test_unit: $$($1_unit) build/$1/libml.a
 	$$(say) LINK $$@
 	$$(Q)$$($1_compile) -o $$@ $$^ -lm
 
--include $$($1_lib:.o=.d) $$($1_run:.o=.d) $$($1_unit:.o=.d)
+build/$1/ids_driver: build/$1/tests/ids/ids_driver.o build/$1/libml.a
+	$$(say) LINK $$@
+	$$(Q)$$($1_compile) -o $$@ $$^ -lm
+
+-include $$($1_lib:.o=.d) $$($1_run:.o=.d) $$($1_unit:.o=.d) build/$1/tests/ids/ids_driver.d
 endef
 
 $(foreach name,native asan m32 fuzz,$(eval $(call configuration,$(name))))
@@ -134,7 +138,7 @@ FORCE:
 
 # ---------------------------------------------------------------- targets
 
-.PHONY: help native demo check test hf fuzz fuzz-programs goldens format lint clean
+.PHONY: help native demo check test hf ids fuzz fuzz-programs goldens format lint clean
 .PHONY: machine-to-build machine-to-test venv venv-hf
 
 help: ## this list
@@ -158,6 +162,11 @@ test: machine-to-test venv venv-hf ## every test: check, sanitizers, 32-bit, liv
 
 hf: machine-to-build venv-hf ## compare with Hugging Face transformers on models made at random
 	@build/venv-hf/bin/python tests/run.py --only hf
+
+ids: machine-to-build venv-hf ## compare token ids with the tokenizers library on published tokenizers (fetches them)
+	@build/venv-hf/bin/python tools/tokenizer_sources.py fetch
+	@$(MAKE) --no-print-directory build/native/ids_driver
+	@build/venv-hf/bin/python tests/ids/compare.py
 
 SECONDS := 60
 fuzz: machine-to-test venv ## fuzz each target for SECONDS=60
