@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "forward/forward.h"
 
-enum { DEFAULT_CONTEXT = 4096, DEFAULT_BATCH = 64 };
+enum { DEFAULT_CONTEXT = 4096, DEFAULT_BATCH = 64, MAX_BATCH = 1024 };
 
 struct ml_session {
   ml_arena arena; /* holds everything, this struct too */
@@ -39,7 +39,7 @@ static ml_status resolve(ml_forward *f, const ml_model *model, const ml_session_
   f->model = model;
   f->exact = options->exact;
   f->n_ctx = options->n_ctx ? options->n_ctx : smaller(max_seq, DEFAULT_CONTEXT);
-  f->n_batch = smaller(options->n_batch ? options->n_batch : DEFAULT_BATCH, f->n_ctx);
+  f->n_batch = smaller(options->n_batch ? options->n_batch : DEFAULT_BATCH, smaller(f->n_ctx, MAX_BATCH));
   f->n_threads = smaller(options->n_threads ? options->n_threads : 1, ML_MAX_THREADS);
   f->trace = options->trace;
   f->trace_user = options->trace_user;

@@ -126,8 +126,9 @@ typedef void ml_trace_fn(void *user, const char *stage, int32_t layer, uint32_t 
                          size_t n);
 
 typedef struct ml_session_options {
-  uint32_t n_ctx;     /* positions to keep room for; 0: the smaller of max_seq and 4096 */
-  uint32_t n_batch;   /* prompt tokens per pass; 0: 64. Changes speed and memory, never results */
+  uint32_t n_ctx; /* positions to keep room for; 0: the smaller of max_seq and 4096 */
+  uint32_t
+      n_batch; /* prompt tokens per pass; 0: 64. Clamped to 1024. Changes speed and memory, never results */
   uint32_t n_threads; /* 0: 1. Clamped to 64 */
   bool exact;      /* weights dequantized, activations not quantized, double accumulation: slow, for proof */
   const char *isa; /* kernel implementation by name (ml_isa_name), NULL: the best for this machine */

@@ -4,11 +4,12 @@
 #include "base/error.h"
 #include "forward/forward.h"
 
+/* Tokens begin ... end - 1 of the batch. */
 typedef struct attention_job {
   ml_forward *f;
   const ml_layer *layer;
   const ml_layer_cache *cache;
-  uint32_t n;
+  uint32_t begin, end;
 } attention_job;
 
 /* Bias, norm and rotation of one head of one token, in place: what the projection still lacks. */
@@ -41,44 +42,69 @@ static void store_kv(const attention_job *job, uint32_t kv_head, uint32_t token)
   memcpy(job->cache->v + slot * c->head_dim, f->v + at, c->head_dim * sizeof(float));
 }
 
-static void attend_head(const attention_job *job, uint32_t head, uint32_t kv_head, uint32_t token,
-                        float *scores) {
+/* Parts share out (token, kv head). */
+static void store_part(void *context, uint32_t part, uint32_t n_parts) {
+  const attention_job *job = context;
+  uint32_t n_kv_heads = job->f->model->config.n_kv_heads, begin, end;
+  ml_pool_share((job->end - job->begin) * n_kv_heads, 1, part, n_parts, &begin, &end);
+  for (uint32_t i = begin; i < end; i++) store_kv(job, i % n_kv_heads, job->begin + i / n_kv_heads);
+}
+
+/* Query heads head ... head + n - 1 of one token, which share a kv head. */
+static void attend_heads(const attention_job *job, uint32_t token, uint32_t head, uint32_t n,
+                         float *scratch) {
   const ml_forward *f = job->f;
   const ml_config *c = &f->model->config;
   const ml_attention_weights *w = &job->layer->attention;
   size_t at = (size_t)token * c->q_dim + (size_t)head * c->head_dim;
-  finish_head(job, f->q + at, token, head_of(w->bq, head, c->head_dim), w->q_norm);
+  for (uint32_t i = 0; i < n; i++)
+    finish_head(job, f->q + at + (size_t)i * c->head_dim, token, head_of(w->bq, head + i, c->head_dim),
+                w->q_norm);
   uint32_t position = f->n_past + token, window = job->layer->window;
   uint32_t first = window && position + 1 > window ? position + 1 - window : 0;
-  size_t ring = (size_t)kv_head * job->cache->capacity * c->head_dim;
+  size_t ring = (size_t)(head / (c->n_heads / c->n_kv_heads)) * job->cache->capacity * c->head_dim;
   ml_attend attend = {.out = f->mixed + at,
                       .q = f->q + at,
                       .k = job->cache->k + ring,
                       .v = job->cache->v + ring,
+                      .n_heads = n,
                       .head_dim = c->head_dim,
                       .capacity = job->cache->capacity,
                       .first = first,
                       .count = position + 1 - first,
                       .scale = c->attn_scale,
                       .softcap = c->attn_softcap,
-                      .scores = scores};
+                      .scores = scratch + n,
+                      .sums = scratch};
   f->kernels->attend(&attend);
-  if (w->wg.rows) f->kernels->mul_sigmoid(f->mixed + at, f->gate + at, c->head_dim);
+  if (w->wg.rows) f->kernels->mul_sigmoid(f->mixed + at, f->gate + at, (size_t)n * c->head_dim);
 }
 
-/* A part owns whole kv heads with their query heads. Tokens go in order: a token's key may take the ring
- * slot of one that only earlier tokens still see. */
-static void attention_part(void *context, uint32_t part, uint32_t n_parts) {
+/* Parts share out (token, query head); heads of a part that share token and kv head go together. */
+static void attend_part(void *context, uint32_t part, uint32_t n_parts) {
   const attention_job *job = context;
   const ml_config *c = &job->f->model->config;
   uint32_t group = c->n_heads / c->n_kv_heads, begin, end;
-  ml_pool_share(c->n_kv_heads, 1, part, n_parts, &begin, &end);
-  float *scores = job->f->scores + (size_t)part * job->f->n_ctx;
-  for (uint32_t kv_head = begin; kv_head < end; kv_head++)
-    for (uint32_t token = 0; token < job->n; token++) {
-      store_kv(job, kv_head, token);
-      for (uint32_t i = 0; i < group; i++) attend_head(job, kv_head * group + i, kv_head, token, scores);
-    }
+  ml_pool_share((job->end - job->begin) * c->n_heads, 1, part, n_parts, &begin, &end);
+  float *scratch = job->f->scores + part * (size_t)ml_attend_scratch(c, job->f->n_ctx);
+  for (uint32_t i = begin, n; i < end; i += n) {
+    uint32_t head = i % c->n_heads;
+    n = group - head % group;
+    if (n > end - i) n = end - i;
+    attend_heads(job, job->begin + i / c->n_heads, head, n, scratch);
+  }
+}
+
+/* All keys and values of the batch first, then all queries; one token after the other where the batch overwrites ring
+ * rows that its own tokens still see. */
+static void attend_batch(ml_forward *f, int32_t layer, uint32_t n) {
+  attention_job job = {f, &f->model->layers[layer], &f->caches[layer], 0, 0};
+  uint32_t step = f->n_past + n > job.cache->capacity ? 1 : n;
+  for (; job.begin < n; job.begin += step) {
+    job.end = job.begin + step;
+    ml_pool_run(f->pool, store_part, &job);
+    ml_pool_run(f->pool, attend_part, &job);
+  }
 }
 
 ml_status ml_attention(ml_forward *f, int32_t layer, uint32_t n, ml_error *error) {
@@ -91,8 +117,7 @@ ml_status ml_attention(ml_forward *f, int32_t layer, uint32_t n, ml_error *error
   ml_linear(f, f->v, &w->wv, &rows);
   if (w->wg.rows) ml_linear(f, f->gate, &w->wg, &rows);
 
-  attention_job job = {f, &f->model->layers[layer], &f->caches[layer], n};
-  ml_pool_run(f->pool, attention_part, &job);
+  attend_batch(f, layer, n);
   ml_observe(f, ML_STAGE_Q, layer, f->n_past, f->q, n, c->q_dim);
   ml_observe(f, ML_STAGE_K, layer, f->n_past, f->k, n, c->kv_dim);
   ml_observe(f, ML_STAGE_V, layer, f->n_past, f->v, n, c->kv_dim);

@@ -1,3 +1,4 @@
+#include "base/bytes.h"
 #include "forward/forward.h"
 
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
@@ -33,7 +34,7 @@ void ml_forward_place(ml_forward *f, ml_arena *arena) {
   f->v = take_rows(arena, n, c->kv_dim);
   f->gate = take_rows(arena, n, c->q_dim);
   f->mixed = take_rows(arena, n, mixed);
-  f->scores = take_rows(arena, f->n_threads, f->n_ctx);
+  f->scores = ml_arena_take(arena, ml_mul_sizes(f->n_threads, ml_attend_scratch(c, f->n_ctx)), sizeof(float));
   f->channels = take_rows(arena, n, c->lin_channels);
   f->z = take_rows(arena, n, c->lin_value_dim);
   f->beta = take_rows(arena, n, c->lin_v_heads);

@@ -31,6 +31,11 @@ typedef struct ml_rope_table {
   float *cosine, *sine;      /* (n_batch, rot_dim) */
 } ml_rope_table;
 
+/* Floats that one thread needs to attend: scores and sums of the query heads that share a kv head. */
+static inline uint64_t ml_attend_scratch(const ml_config *c, uint32_t n_ctx) {
+  return (uint64_t)(c->n_heads / c->n_kv_heads) * ((uint64_t)n_ctx + 1);
+}
+
 typedef struct ml_forward {
   const ml_model *model;
   const ml_kernels *kernels;
@@ -57,7 +62,7 @@ typedef struct ml_forward {
   float *q, *k, *v; /* (n_batch, q_dim), (n_batch, kv_dim) twice */
   float *gate;      /* (n_batch, q_dim) */
   float *mixed;     /* (n_batch, q_dim or lin_value_dim): input of wo or lout */
-  float *scores;    /* (n_threads, n_ctx) */
+  float *scores;    /* (n_threads, ml_attend_scratch) */
 
   float *channels;     /* (n_batch, lin_channels): queries, keys, values of the delta rule */
   float *z;            /* (n_batch, lin_value_dim) */

@@ -102,11 +102,12 @@ static void k_rope(float *x, const float *cosine, const float *sine, size_t n) {
   }
 }
 
-static void k_attend(const ml_attend *a) {
+static void attend_head(const ml_attend *a, uint32_t head) {
   size_t n = a->head_dim;
+  const float *q = a->q + head * n;
   double greatest = -HUGE_VAL, sum = 0;
   for (uint32_t t = 0; t < a->count; t++) {
-    double score = dot(a->q, a->k + (a->first + t) % a->capacity * n, n) * a->scale;
+    double score = dot(q, a->k + (a->first + t) % a->capacity * n, n) * a->scale;
     if (a->softcap > 0) score = a->softcap * ml_tanh(score / a->softcap);
     a->scores[t] = (float)score;
     greatest = greatest < a->scores[t] ? a->scores[t] : greatest;
@@ -116,8 +117,12 @@ static void k_attend(const ml_attend *a) {
     double value = 0;
     for (uint32_t t = 0; t < a->count; t++)
       value += ml_exp(a->scores[t] - greatest) * a->v[(a->first + t) % a->capacity * n + i];
-    a->out[i] = (float)(value / sum);
+    a->out[head * n + i] = (float)(value / sum);
   }
+}
+
+static void k_attend(const ml_attend *a) {
+  for (uint32_t head = 0; head < a->n_heads; head++) attend_head(a, head);
 }
 
 static void k_delta_step(const ml_delta *a) {

@@ -72,13 +72,16 @@ static inline v8 k_gelu(v8 x) {
 
 /* ---------------------------------------------------------------- reductions */
 
-static inline float k_dot(const float *x, const float *y, size_t n) {
+/* The eight partial sums of a dot product. */
+static inline v8 k_dot_lanes(const float *x, const float *y, size_t n) {
   v8 sum = v8_set(0.0f);
   size_t i = 0;
   for (; i + 8 <= n; i += 8) sum = v8_add(sum, v8_mul(v8_load(x + i), v8_load(y + i)));
   if (i < n) sum = v8_add(sum, v8_mul(v8_load_part(x + i, n - i), v8_load_part(y + i, n - i)));
-  return v8_sum(sum);
+  return sum;
 }
+
+static inline float k_dot(const float *x, const float *y, size_t n) { return v8_sum(k_dot_lanes(x, y, n)); }
 
 /* ---------------------------------------------------------------- quantizer */
 
@@ -177,22 +180,71 @@ static float k_exp_scores(float *scores, size_t n) {
   return v8_sum(sum);
 }
 
+/* Scores of one query and n_rows <= 8 keys that lie one after the other. */
+static inline void k_score_rows(float *scores, const float *q, const float *k, size_t head_dim,
+                                uint32_t n_rows, float scale) {
+  v8 lanes[8];
+  for (uint32_t r = 0; r < 8; r++)
+    lanes[r] = r < n_rows ? k_dot_lanes(q, k + r * head_dim, head_dim) : v8_set(0.0f);
+  k_put(scores, 0, n_rows, v8_mul(v8_sum_each(lanes), v8_set(scale)));
+}
+
+/* out += p[r] * v[r] for rows in order, 32 columns at a time. */
+static inline void k_add_values(float *out, const float *p, const float *v, size_t head_dim,
+                                uint32_t n_rows) {
+  size_t i = 0;
+  for (; i + 32 <= head_dim; i += 32) {
+    v8 a = v8_load(out + i), b = v8_load(out + i + 8), c = v8_load(out + i + 16), d = v8_load(out + i + 24);
+    for (uint32_t r = 0; r < n_rows; r++) {
+      const float *row = v + r * head_dim + i;
+      v8 weight = v8_set(p[r]);
+      a = v8_add(a, v8_mul(weight, v8_load(row)));
+      b = v8_add(b, v8_mul(weight, v8_load(row + 8)));
+      c = v8_add(c, v8_mul(weight, v8_load(row + 16)));
+      d = v8_add(d, v8_mul(weight, v8_load(row + 24)));
+    }
+    v8_store(out + i, a), v8_store(out + i + 8, b), v8_store(out + i + 16, c), v8_store(out + i + 24, d);
+  }
+  for (; i < head_dim; i += 8) {
+    v8 sum = k_at(out, i, head_dim);
+    for (uint32_t r = 0; r < n_rows; r++)
+      sum = v8_add(sum, v8_mul(v8_set(p[r]), k_at(v + r * head_dim, i, head_dim)));
+    k_put(out, i, head_dim, sum);
+  }
+}
+
+/* Rows from position first + t on that lie one after the other in the ring, at most `limit`. */
+static inline uint32_t k_run(const ml_attend *a, uint32_t t, uint32_t limit, uint32_t *row) {
+  *row = (a->first + t) % a->capacity;
+  uint32_t n = a->count - t < limit ? a->count - t : limit;
+  return n < a->capacity - *row ? n : a->capacity - *row;
+}
+
+/* Runs of rows outside, heads inside: what is read of the ring serves every head of the group. */
 static void k_attend(const ml_attend *a) {
   size_t n = a->head_dim;
-  uint32_t oldest = a->first % a->capacity;
-  for (uint32_t t = 0, row = oldest; t < a->count; t++) {
-    a->scores[t] = k_dot(a->q, a->k + row * n, n) * a->scale;
-    if (++row == a->capacity) row = 0;
+  uint32_t row, n_rows;
+  for (uint32_t t = 0; t < a->count; t += n_rows) {
+    n_rows = k_run(a, t, 8, &row);
+    for (uint32_t head = 0; head < a->n_heads; head++)
+      k_score_rows(a->scores + (size_t)head * a->count + t, a->q + head * n, a->k + row * n, n, n_rows,
+                   a->scale);
   }
-  if (a->softcap > 0.0f) k_softcap(a->scores, a->count, a->softcap);
-  v8 share = v8_set(1.0f / k_exp_scores(a->scores, a->count));
-  for (size_t i = 0; i < n; i += 8) { /* values in the order of their positions, eight columns at a time */
-    v8 sum = v8_set(0.0f);
-    for (uint32_t t = 0, row = oldest; t < a->count; t++) {
-      sum = v8_add(sum, v8_mul(v8_set(a->scores[t]), k_at(a->v + row * n, i, n)));
-      if (++row == a->capacity) row = 0;
-    }
-    k_put(a->out, i, n, v8_mul(sum, share));
+  for (uint32_t head = 0; head < a->n_heads; head++) {
+    float *scores = a->scores + (size_t)head * a->count;
+    if (a->softcap > 0.0f) k_softcap(scores, a->count, a->softcap);
+    a->sums[head] = k_exp_scores(scores, a->count);
+  }
+  for (size_t i = 0; i < a->n_heads * n; i++) a->out[i] = 0.0f;
+  for (uint32_t t = 0; t < a->count; t += n_rows) {
+    n_rows = k_run(a, t, 32, &row);
+    for (uint32_t head = 0; head < a->n_heads; head++)
+      k_add_values(a->out + head * n, a->scores + (size_t)head * a->count + t, a->v + row * n, n, n_rows);
+  }
+  for (uint32_t head = 0; head < a->n_heads; head++) {
+    v8 share = v8_set(1.0f / a->sums[head]);
+    for (size_t i = 0; i < n; i += 8)
+      k_put(a->out + head * n, i, n, v8_mul(k_at(a->out + head * n, i, n), share));
   }
 }
 

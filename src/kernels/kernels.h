@@ -7,17 +7,17 @@
 
 #include "kernels/matrix.h"
 
-/* Causal attention of one query head at one position. K and V live in a ring: position p is row
- * p % capacity. */
+/* Causal attention at one position, of the query heads that share a key and value head. K and V live in a ring:
+ * position p is row p % capacity. */
 typedef struct ml_attend {
-  float *out;         /* (head_dim) */
-  const float *q;     /* (head_dim) */
+  float *out;         /* (n_heads, head_dim) */
+  const float *q;     /* (n_heads, head_dim) */
   const float *k, *v; /* (capacity, head_dim) */
-  uint32_t head_dim, capacity;
+  uint32_t n_heads, head_dim, capacity;
   uint32_t first, count; /* positions first ... first + count - 1, at least one, at most capacity */
   float scale;           /* on q.k */
   float softcap;         /* 0: none */
-  float *scores;         /* (count), scratch */
+  float *scores, *sums;  /* (n_heads, count), (n_heads): scratch */
 } ml_attend;
 
 /* One position of one value head of the gated delta rule. */

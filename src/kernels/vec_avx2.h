@@ -47,6 +47,18 @@ static inline float v8_sum(v8 a) {
   return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
+/* The same tree for eight vectors at once: each step halves them and keeps the order of the lanes. */
+static inline v8 v8_sum_each(const v8 a[8]) {
+  v8 four[4], two[2];
+  for (int i = 0; i < 4; i++) /* a[i] in the lower half, a[i + 4] in the upper */
+    four[i] = _mm256_add_ps(_mm256_permute2f128_ps(a[i], a[i + 4], 0x20),
+                            _mm256_permute2f128_ps(a[i], a[i + 4], 0x31));
+  for (int i = 0; i < 2; i++)
+    two[i] = _mm256_add_ps(_mm256_shuffle_ps(four[2 * i], four[2 * i + 1], 0x44),
+                           _mm256_shuffle_ps(four[2 * i], four[2 * i + 1], 0xee));
+  return _mm256_add_ps(_mm256_shuffle_ps(two[0], two[1], 0x88), _mm256_shuffle_ps(two[0], two[1], 0xdd));
+}
+
 static inline float v8_greatest(v8 a) {
   __m128 four = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
   __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));

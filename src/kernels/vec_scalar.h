@@ -69,6 +69,9 @@ static inline float v8_sum(v8 a) {
   return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
 }
 
+/* v8_sum of each of eight vectors, as the lanes of one. */
+static inline v8 v8_sum_each(const v8 a[8]) { V8_EACH(v8_sum(a[i])); }
+
 static inline float v8_greatest(v8 a) {
   float m = a.lane[0];
   for (int i = 1; i < 8; i++) m = m < a.lane[i] ? a.lane[i] : m;

@@ -300,9 +300,9 @@ TEST(kernel_matmul_at_the_limit) {
 
 /* Window 4, query 5 sees keys 2, 3, 4, 5: uniform scores, so each counts a quarter; key tags tell them apart. */
 TEST(kernel_attend_window_and_ring) {
-  float k[4] = {0}, v[4], q = 1, out, scores[4];
+  float k[4] = {0}, v[4], q = 1, out, scores[4], sum;
   for (int p = 2; p <= 5; p++) v[p % 4] = ldexpf(1, p);
-  ml_attend a = {&out, &q, k, v, 1, 4, 2, 4, 1, 0, scores};
+  ml_attend a = {&out, &q, k, v, 1, 1, 4, 2, 4, 1, 0, scores, &sum};
   scalar()->attend(&a);
   CHECK_EQ_F32_BITS(out, (4 + 8 + 16 + 32) / 4.0f);
   ml_kernels_exact()->attend(&a);
@@ -311,25 +311,28 @@ TEST(kernel_attend_window_and_ring) {
 
 static void check_attend(const ml_kernels *kernels, uint32_t head_dim, uint32_t first, uint32_t count,
                          float softcap) {
-  enum { CAPACITY = 50 };
-  static float k[CAPACITY * MAX_N], v[CAPACITY * MAX_N], q[MAX_N], out[MAX_N], scores[CAPACITY];
+  enum { CAPACITY = 50, HEADS = 3 };
+  static float k[CAPACITY * MAX_N], v[CAPACITY * MAX_N], q[HEADS * MAX_N], out[HEADS * MAX_N];
+  static float scores[HEADS * CAPACITY], sums[HEADS];
   fill(k, CAPACITY * head_dim, 1);
   fill(v, CAPACITY * head_dim, 1);
-  fill(q, head_dim, 1);
-  double weight[CAPACITY], sum = 0, want[MAX_N] = {0};
-  for (uint32_t t = 0; t < count; t++) {
-    size_t row = (first + t) % CAPACITY * head_dim;
-    double score = 0;
-    for (uint32_t i = 0; i < head_dim; i++) score += (double)q[i] * k[row + i];
-    score *= 0.7;
-    if (softcap > 0) score = softcap * tanh(score / softcap);
-    sum += weight[t] = exp(score);
-    for (uint32_t i = 0; i < head_dim; i++) want[i] += weight[t] * v[row + i];
-  }
-  for (uint32_t i = 0; i < head_dim; i++) want[i] /= sum;
-  ml_attend a = {out, q, k, v, head_dim, CAPACITY, first, count, 0.7f, softcap, scores};
+  fill(q, HEADS * head_dim, 1);
+  ml_attend a = {out, q, k, v, HEADS, head_dim, CAPACITY, first, count, 0.7f, softcap, scores, sums};
   kernels->attend(&a);
-  CHECK(error_of(out, want, head_dim) < 2e-6);
+  for (uint32_t head = 0; head < HEADS; head++) {
+    double sum = 0, want[MAX_N] = {0};
+    for (uint32_t t = 0; t < count; t++) {
+      size_t row = (first + t) % CAPACITY * head_dim;
+      double score = 0;
+      for (uint32_t i = 0; i < head_dim; i++) score += (double)q[head * head_dim + i] * k[row + i];
+      score *= 0.7;
+      if (softcap > 0) score = softcap * tanh(score / softcap);
+      sum += exp(score);
+      for (uint32_t i = 0; i < head_dim; i++) want[i] += exp(score) * v[row + i];
+    }
+    for (uint32_t i = 0; i < head_dim; i++) want[i] /= sum;
+    CHECK(error_of(out + head * head_dim, want, head_dim) < 2e-6);
+  }
 }
 
 TEST(kernel_attend) {
