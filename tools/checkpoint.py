@@ -23,8 +23,9 @@ from checkpoint_errors import CheckpointError, listing
 from gguf_blocks import read_weights
 from gguf_reader import GgufModel, GgufTensor, open_gguf
 from hf_map import Source, canonical_name, header_from_config, model_type, plan
-from hf_settings import Settings
+from hf_settings import Settings, UnsupportedModel
 from mlb_layout import Q8_0, Header
+from mlb_rules import OK, validate
 from quant import Quantized
 from safetensors_reader import SafeTensor, open_safetensors, parse_json
 
@@ -81,16 +82,28 @@ class Checkpoint(ABC):
         max_seq: longest context, the model's own by default. allow_unread: a note instead of an error about tensors
         that nothing reads. Raises CheckpointError, UnsupportedModel.
         """
-        layers = Settings(self.config).integer("num_hidden_layers")
-        if layers > MAX_LAYERS:
-            raise CheckpointError(f"num_hidden_layers is {layers}, at most {MAX_LAYERS} are allowed")
-        tied, remark = self._tied()
+        try:
+            tied, remark = self._tied()
+            header, layer_flags = self._header(max_seq, tied)
+        except (CheckpointError, UnsupportedModel):
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{self.path}: a setting of the config is unfit: {error}") from None
         if remark:
             self.notes.append(remark)
-        header, layer_flags = header_from_config(self.config, wtype=Q8_0, max_seq=max_seq, tied=tied)
         sources = self._sources(header, layer_flags)
         self._check(sources, tied, allow_unread)
         return Planned(header, layer_flags, sources)
+
+    def _header(self, max_seq: int | None, tied: bool) -> tuple[Header, bytes | None]:
+        layers = Settings(self.config).integer("num_hidden_layers")
+        if layers > MAX_LAYERS:
+            raise CheckpointError(f"num_hidden_layers is {layers}, at most {MAX_LAYERS} are allowed")
+        header, layer_flags = header_from_config(self.config, wtype=Q8_0, max_seq=max_seq, tied=tied)
+        status, message = validate(header, layer_flags, None)
+        if status != OK:
+            raise CheckpointError(message)
+        return header, layer_flags
 
     def _check(self, sources: Mapping[str, Source], tied: bool, allow_unread: bool) -> None:
         wanted = {source.tensor: source for source in sources.values()}

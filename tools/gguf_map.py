@@ -23,6 +23,7 @@ from gguf_blocks import read_floats
 from gguf_reader import GgufModel, Metadata
 from gguf_rope import rope_parameters
 from gguf_transforms import GroupHeads, NegativeLog
+from hf_families import FAMILIES
 from hf_map import Source, plan
 from hf_settings import Settings
 from hf_transforms import AddOne, DropMiddleAxis, InterleavePairs, Step
@@ -127,7 +128,8 @@ def config_of(model: GgufModel) -> Config:
     head_size = config["head_dim"] or config["hidden_size"] // heads
     if metadata.integer(f"{name}.attention.value_length", head_size) != head_size:
         raise CheckpointError(f"{metadata.path}: heads of values are not as large as those of keys ({head_size})")
-    config["rope_parameters"] = rope_parameters(metadata, name, head_size, _rope_factors(model))
+    partial = FAMILIES[architecture.model_type].partial_rotary
+    config["rope_parameters"] = rope_parameters(metadata, name, head_size, _rope_factors(model), partial=partial)
     for key in ("attn_logit_softcapping", "final_logit_softcapping"):
         if f"{name}.{key}" in metadata:
             config[key] = metadata.number(f"{name}.{key}")

@@ -20,11 +20,18 @@ ORIGINAL_CONTEXTS = (8192, *(1 << bit for bit in range(8, 24)))
 Parameters = dict[str, Any]
 
 
-def rope_parameters(metadata: Metadata, arch: str, head_size: int, factors: np.ndarray | None) -> Parameters:
-    """The parameters of all layers (Gemma 3: of those with full attention). factors: rope_freqs.weight, if there."""
+def rope_parameters(
+    metadata: Metadata, arch: str, head_size: int, factors: np.ndarray | None, *, partial: bool
+) -> Parameters:
+    """The parameters of all layers (Gemma 3: of those with full attention).
+
+    factors: rope_freqs.weight, if there. partial: the family may rotate only a part of each head.
+    """
     theta = metadata.number(f"{arch}.rope.freq_base", 10000.0)
     parameters: Parameters = {"rope_theta": theta, "rope_type": "default"}
     rotated = metadata.integer(f"{arch}.rope.dimension_count", head_size)
+    if rotated != head_size and not partial:
+        raise CheckpointError(f"{metadata.path}: {arch}.rope.dimension_count is {rotated}, heads have {head_size}")
     if rotated != head_size:
         # A reader multiplies and truncates; the half keeps it from landing just below.
         parameters["partial_rotary_factor"] = (rotated + 0.5) / head_size

@@ -73,13 +73,13 @@ def write_twin(
     """Writes a file.
 
     matrices: the type of weight matrices; vectors and convolutions are F32. larger: other types by name, without layer.
-    keys: more strings, with __ for the dots.
+    keys: more strings and floats, with __ for the dots.
     """
     arch = ARCHITECTURES[config["model_type"]]
     writer = GGUFWriter(path, arch)
     _add_settings(writer, arch, config)
     for key, value in keys.items():
-        writer.add_string(key.replace("__", "."), value)
+        (writer.add_string if isinstance(value, str) else writer.add_float32)(key.replace("__", "."), value)
     for name, values in twin_tensors(config, tensors).items():
         stored = (larger or {}).get(re.sub(r"^blk\.\d+\.", "", name), matrices)
         block = 1 if stored in ("F32", "F16", "BF16") else 32
