@@ -321,7 +321,7 @@ def test_key_of_the_wrong_type(twin, tmp_path, capsys):
         ("block_count", 2, "nothing reads blk.2.attn_k.weight"),
         ("block_count", 4, "missing tensor blk.3.attn_norm.weight"),
         ("attention.head_count", 0, "llama.attention.head_count is 0, at least 1"),
-        ("attention.head_count", 3, "hidden_size is not a multiple of num_attention_heads"),
+        ("attention.head_count", 3, "rope.dimension_count is 16, heads have 21"),
         ("feed_forward_length", 64, "has the shape (96, 64), the config implies (64, 64)"),
         ("vocab_size", 100, "llama.vocab_size is 100, token_embd.weight has 101 rows"),
         ("rope.dimension_count", 8, "llama.rope.dimension_count is 8, heads have 16"),
