@@ -18,6 +18,7 @@
 #define EVALUATING \
   (GENERATING | IN(MODE_LOGITS) | IN(MODE_PERPLEXITY) | IN(MODE_IMATRIX) | IN(MODE_TRACE) | IN(MODE_BENCH))
 #define WITH_MODEL (EVALUATING | IN(MODE_INFO))
+#define WITH_TOKENIZER (IN(MODE_TOKENIZE) | IN(MODE_DETOKENIZE))
 #define ANYWHERE ~0u
 
 #define MAX_TOKENS 16777216 /* 2^24, the format's limit of a context */
@@ -56,6 +57,11 @@ static const option_row table[] = {
     {TEXT, 0, "ids", "LIST|FILE", FIELD(ids), .modes = EVALUATING,
      .help = "token ids: a list like 1,15043,29892, a file that holds one,\n"
              "or - for standard input; blanks, commas and lines separate"},
+    {TEXT, 0, "tokenizer", "FILE", FIELD(tokenizer), .modes = WITH_TOKENIZER,
+     .help = "the tokenizer, a .mlt file"},
+    {FLAG, 0, "special", NULL, FIELD(special), .modes = WITH_TOKENIZER,
+     .help = "added tokens like <|im_end|> count: spelled in the text they\n"
+             "become their ids, and ids of theirs are shown"},
     {FLAG, 0, "no-mmap", NULL, FIELD(no_mmap), .modes = WITH_MODEL | IN(MODE_CHECK),
      .help = "read the model instead of mapping it: for pipes, and for\n"
              "files that may change while the program runs"},
@@ -78,6 +84,10 @@ static const option_row table[] = {
      .help = "what the model is, and the memory that it and a session\nwith these options need"},
     {MODE_FILE, 0, "check", "FILE", .mode = MODE_CHECK, .modes = ANYWHERE,
      .help = "load a file of any kind that this program knows, no more"},
+    {MODE_FILE, 0, "tokenize", "FILE", .mode = MODE_TOKENIZE, .modes = ANYWHERE,
+     .help = "print the ids of a text (-: standard input), the tokenizer's\nBOS included"},
+    {MODE_FILE, 0, "detokenize", "LIST|FILE", .mode = MODE_DETOKENIZE, .modes = ANYWHERE,
+     .help = "print the text of ids"},
     {MODE, 'h', "help", NULL, .mode = MODE_HELP, .modes = ANYWHERE, .help = "this text"},
 
     {HEADING, .help = "Generating"},
@@ -328,6 +338,7 @@ void options_print_usage(FILE *stream) {
       "usage: ml_run -m MODEL.mlb --ids LIST [-n N] [--temp T] [option]...\n"
       "       ml_run -m MODEL.mlb --info | --bench [option]...\n"
       "       ml_run -m MODEL.mlb --ids LIST --logits FILE.npy | --perplexity | --imatrix FILE | --trace\n"
+      "       ml_run --tokenizer FILE.mlt --tokenize FILE | --detokenize LIST [--special]\n"
       "       ml_run --check FILE | --isa list | --help\n",
       stream);
 }

@@ -16,14 +16,18 @@ typedef enum mode {
   MODE_BENCH,
   MODE_INFO,
   MODE_CHECK,
+  MODE_TOKENIZE,
+  MODE_DETOKENIZE,
   MODE_LIST_ISAS,
   MODE_HELP
 } mode;
 
 typedef struct cli_options {
   mode mode;
-  const char *mode_file; /* of --logits, --imatrix and --check */
+  const char *mode_file; /* of --logits, --imatrix, --check, --tokenize and --detokenize */
   const char *model;
+  const char *tokenizer;
+  bool special;         /* added tokens are tokens, in text too */
   const char *ids;      /* list, file name or "-" */
   const char *stop_ids; /* the same, or NULL */
   uint32_t n_predict;

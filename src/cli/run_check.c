@@ -17,10 +17,19 @@ static int check_imatrix(cli_job *job, const char *path) {
   return fail_error(&error, path);
 }
 
+static int check_tokenizer(cli_job *job, const char *path) {
+  ml_error error;
+  ml_tokenizer *tokenizer;
+  if (ml_tokenizer_open(&tokenizer, job->file.bytes, job->file.size, NULL, &error) != ML_OK)
+    return fail_error(&error, path);
+  ml_tokenizer_free(tokenizer);
+  return DONE;
+}
+
 static int refuse(cli_job *job, const char *path) {
   (void)job;
   return fail(ML_E_FORMAT, "Use a build that reads such files.",
-              "%s: this build reads models and importance matrices only", path);
+              "%s: this build reads models, importance matrices and tokenizers only", path);
 }
 
 /* One row for each kind of file. */
@@ -31,13 +40,13 @@ static const struct {
 } kinds[] = {
     {"MLB1", "model", check_model},
     {"MLI1", "importance matrix", check_imatrix},
-    {"MLT1", "tokenizer", refuse},
+    {"MLT1", "tokenizer", check_tokenizer},
     {"TLLP", "TinyLoop model", refuse},
 };
 
 int run_check(cli_job *job) {
   const char *path = job->options->mode_file;
-  const char *advice = "Known files begin with MLB1 (model) or MLI1 (importance matrix).";
+  const char *advice = "Known files begin with MLB1 (model), MLI1 (importance matrix) or MLT1 (tokenizer).";
   TRY(file_map(&job->file, path));
   if (job->file.size < 4) return check_model(job, path); /* which says how short that is */
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
