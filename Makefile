@@ -73,6 +73,8 @@ isa_flags :=
 build/%/src/kernels/avx2.o:       isa_flags := -mavx2
 build/%/src/kernels/avxvnni.o:    isa_flags := -mavx2 -mavxvnni
 build/%/src/kernels/avx512vnni.o: isa_flags := -mavx512f -mavx512vnni
+# Eight lanes as an array, inlined everywhere and then checked at every access, take a compiler minutes.
+build/asan/src/kernels/scalar.o build/fuzz/src/kernels/scalar.o: isa_flags := -fno-inline
 
 # ---------------------------------------------------------------- rules, the same for every configuration
 
