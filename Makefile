@@ -30,6 +30,7 @@ lib_sources  := $(filter-out src/cli/% src/wasm/% $(isa_kernels),$(wildcard src/
 run_sources  := $(wildcard src/cli/*.c)
 unit_sources := $(wildcard tests/unit/*.c)
 fuzz_sources := $(wildcard tests/fuzz/fuzz_*.c)
+driver_sources := $(wildcard tests/*/*_driver.c)
 c_files      := $(wildcard src/*.[ch] src/*/*.[ch] tests/*/*.[ch])
 
 # ---------------------------------------------------------------- flags
@@ -113,14 +114,20 @@ build/$1/test_unit: $$($1_unit) build/$1/libml.a
 	$$(say) LINK $$@
 	$$(Q)$$($1_compile) -o $$@ $$^ -lm
 
-build/$1/ids_driver: build/$1/tests/ids/ids_driver.o build/$1/libml.a
+-include $$($1_lib:.o=.d) $$($1_run:.o=.d) $$($1_unit:.o=.d)
+endef
+
+# $(eval $(call driver,CONFIGURATION,SOURCE)): a program by which a test in another language reaches the library.
+define driver
+build/$1/$(notdir $2): build/$1/$2.o build/$1/libml.a
 	$$(say) LINK $$@
 	$$(Q)$$($1_compile) -o $$@ $$^ -lm
 
--include $$($1_lib:.o=.d) $$($1_run:.o=.d) $$($1_unit:.o=.d) build/$1/tests/ids/ids_driver.d
+-include build/$1/$2.d
 endef
 
 $(foreach name,native asan m32 fuzz,$(eval $(call configuration,$(name))))
+$(foreach name,native asan m32,$(foreach source,$(driver_sources:.c=),$(eval $(call driver,$(name),$(source)))))
 
 # One fuzzing program for each tests/fuzz/fuzz_*.c.
 fuzz_programs := $(fuzz_sources:tests/fuzz/%.c=build/fuzz/%)

@@ -205,7 +205,9 @@ def on_build(build: str, sets: tuple[str, ...], about: str) -> list[Suite]:
 EVERY_EDIT, ALL = ("check", "all"), ("all",)
 SUITES = [
     Suite("repo", "rules of the repository", EVERY_EDIT, pytest(VENV, "tests/repo"), ("native",)),
-    Suite("tools", "Python tools", EVERY_EDIT, pytest(VENV, "tests/python"), ("native",)),
+    Suite(
+        "tools", "Python tools", EVERY_EDIT, pytest(VENV, "tests/python"), ("native", "build/native/quantize_driver")
+    ),
     *on_build("native", EVERY_EDIT, ""),
     *on_build("asan", ALL, " under the sanitizers"),
     *on_build("m32", ALL, " with 32-bit sizes"),
