@@ -20,10 +20,11 @@ TEST(imatrix_version_1_header) {
                               .classifier_tokens = 9};
   static const uint8_t expected[40] = {'M', 'L', 'I', '1', 1, 0, 0, 0, 3, 0, 0, 0, 64, 0, 0, 0, 160, 0, 0, 0,
                                        96,  0,   0,   0,   8, 7, 6, 5, 4, 3, 2, 1, 9,  0, 0, 0, 0,   0, 0, 0};
-  uint8_t bytes[40];
+  uint8_t bytes[41] = {[40] = 0x5a};
   CHECK_EQ_U64(ml_imatrix_header_size(&header), 40);
   ml_imatrix_write_header(&header, bytes);
   CHECK_EQ_BYTES(bytes, expected, 40);
+  CHECK_EQ_U64(bytes[40], 0x5a);
   CHECK_EQ_U64(ml_imatrix_n_sums(&header, 0), 3 * (64 + 96 + 64 + 160) + 64);
 
   header.lin_value_dim = 96; /* mli1-linear: version 1 when it is q_dim */
@@ -104,6 +105,39 @@ TEST(imatrix_reads_what_it_writes) {
     CHECK_EQ_I64(ml_imatrix_check_file(bytes, size, NULL), ML_OK);
     free(bytes);
   }
+}
+
+TEST(imatrix_header_alone) {
+  for (uint32_t lin_value_dim = 0; lin_value_dim <= 12; lin_value_dim += 12) {
+    size_t size, header_size = lin_value_dim ? 48 : 40;
+    uint8_t *bytes = make_file(lin_value_dim, 0, &size);
+    ml_imatrix_header header;
+    CHECK_EQ_I64(ml_imatrix_read_header(&header, bytes, header_size, NULL), ML_OK);
+    for (size_t cut = 0; cut < header_size; cut++) {
+      ml_error error;
+      CHECK_EQ_I64(ml_imatrix_read_header(&header, bytes, cut, &error), ML_E_FORMAT);
+      CHECK_EQ_U64(error.offset, cut);
+      CHECK(strstr(error.message, "must hold the header"));
+    }
+    free(bytes);
+  }
+}
+
+TEST(imatrix_messages_name_the_right_size) {
+  ml_error error;
+  size_t size;
+  uint8_t *bytes = make_file(0, 0, &size);
+  CHECK_EQ_U64(size, 40 + 8 * (3 * (4 + 8 + 4 + 6) + 4));
+  CHECK_EQ_I64(ml_imatrix_check_file(bytes, size - 8, &error), ML_E_FORMAT);
+  CHECK_EQ_TEXT(error.message, "file size = 592: must be, for the header's dimensions, 600 (offset 592)");
+  free(bytes);
+  bytes = make_file(12, 3, &size);
+  CHECK_EQ_U64(size, 48 + 8 * (3 * (4 + 12 + 4 + 6) + 4));
+  CHECK_EQ_I64(ml_imatrix_check_file(bytes, size - 8, &error), ML_E_FORMAT);
+  CHECK_EQ_TEXT(
+      error.message,
+      "file size = 696: fits no number of linear layers; for all layers linear it would be 704 (offset 696)");
+  free(bytes);
 }
 
 TEST(imatrix_q_dim_0_means_dim) {

@@ -167,8 +167,10 @@ static void check_flags(bool has_dims, float local_theta, uint8_t flags_of_layer
   error.offset = ML_NO_OFFSET;
   ml_status status = ml_mlb_check_flags(&header, flags, &error);
   bool as_expected = CHECK_EQ_I64(status, expected);
-  if (status != ML_OK)
-    as_expected &= CHECK_EQ_U64(error.offset, 257) & CHECK(strstr(error.message, "layer 1"));
+  if (status != ML_OK) {
+    as_expected &= CHECK_EQ_U64(error.offset, 257);
+    as_expected &= CHECK(strstr(error.message, "layer 1"));
+  }
   if (!as_expected) printf("\n    ... flags %u: \"%s\"", flags_of_layer_1, error.message);
 }
 
@@ -207,5 +209,8 @@ TEST(mlb_flags_first_broken_layer_wins) {
   flags[40000] = 8;
   CHECK_EQ_I64(ml_mlb_check_flags(&header, flags, &error), ML_E_SHAPE);
   CHECK_EQ_U64(error.offset, 256 + 40000);
+  flags[0] = 6;
+  CHECK_EQ_I64(ml_mlb_check_flags(&header, flags, &error), ML_E_FORMAT);
+  CHECK_EQ_U64(error.offset, 256);
   free(flags);
 }

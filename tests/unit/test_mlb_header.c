@@ -78,7 +78,8 @@ static bool check_case(const header_case *row) {
   error.offset = ML_NO_OFFSET;
 
   ml_status status = ml_mlb_read_header(&header, bytes, sizeof bytes, &error);
-  bool as_expected = CHECK_EQ_I64(status, row->status) & CHECK_EQ_U64(error.offset, row->offset);
+  bool as_expected = CHECK_EQ_I64(status, row->status);
+  as_expected &= CHECK_EQ_U64(error.offset, row->offset);
   if (status != ML_OK) {
     as_expected &= CHECK_EQ_I64(error.status, status);
     as_expected &= CHECK_EQ_BYTES(&header, &before, sizeof header); /* untouched */
@@ -330,8 +331,10 @@ TEST(mlb_header_linear_dimensions) {
       SHAPE(LINEAR, 140, U(AT_LIN_K_HEADS, 65537), U(AT_LIN_V_HEADS, 65537)),
       GOOD(LINEAR, U(AT_LIN_V_HEADS, 65536)),
       SHAPE(LINEAR, 144, U(AT_LIN_V_HEADS, 65540)),
+      GOOD(LINEAR, U(AT_LIN_K_DIM, 1)),
       GOOD(LINEAR, U(AT_LIN_K_DIM, 65536)),
       SHAPE(LINEAR, 148, U(AT_LIN_K_DIM, 65537)),
+      GOOD(LINEAR, U(AT_LIN_V_HEADS, 32), U(AT_LIN_V_DIM, 1)),
       GOOD(LINEAR, U(AT_LIN_V_DIM, 65536)),
       SHAPE(LINEAR, 152, U(AT_LIN_V_DIM, 65544)),
       GOOD(LINEAR, U(AT_LIN_CONV, 1)),
@@ -388,6 +391,18 @@ TEST(mlb_header_messages) {
        "rope_attn_factor = 1: without yarn scaling must be 0 (offset 88)"},
       {LLAMA3, F(AT_ROPE_HIGH_FREQ_FACTOR, 1.0f),
        "rope_high_freq_factor = 1: must be above rope_low_freq_factor = 1 (offset 64)"},
+      {PLAIN, F(AT_NORM_EPS, -1.0f), "norm_eps = -1: must be finite and at least 0 (offset 40)"},
+      {PLAIN, F(AT_ROPE_LOCAL_THETA, INFINITY),
+       "rope_local_theta = inf: must be finite and at least 0 (offset 100)"},
+      {PLAIN, F(AT_ATTN_SCALE, -1.0f), "attn_scale = -1: must be finite and at least 0 (offset 116)"},
+      {PLAIN, F(AT_ATTN_SOFTCAP, -1.0f), "attn_softcap = -1: must be finite and at least 0 (offset 124)"},
+      {PLAIN, F(AT_FINAL_SOFTCAP, -1.0f), "final_softcap = -1: must be finite and at least 0 (offset 128)"},
+      {LLAMA3, F(AT_ROPE_FACTOR, 0.0f), "rope_factor = 0: must be finite and above 0 (offset 56)"},
+      {LLAMA3, F(AT_ROPE_LOW_FREQ_FACTOR, 0.0f),
+       "rope_low_freq_factor = 0: must be finite and above 0 (offset 60)"},
+      {YARN, F(AT_ROPE_HIGH_FREQ_FACTOR, 0.0f),
+       "rope_high_freq_factor = 0: must be finite and above 0 (offset 64)"},
+      {YARN, F(AT_ROPE_ATTN_FACTOR, 0.0f), "rope_attn_factor = 0: must be finite and above 0 (offset 88)"},
       {YARN, F(AT_ROPE_HIGH_FREQ_FACTOR, 64.0f),
        "rope_high_freq_factor = 64: (beta_slow) must be below beta_fast = 32 (offset 64)"},
       {LINEAR, U(AT_LIN_V_DIM, 4), "lin_v_heads x lin_v_dim = 16: must be a multiple of 32 (offset 152)"},

@@ -171,6 +171,7 @@ TEST(mlb_parser_begins_with_the_last_byte_of_header_and_flags) {
     parse_init(&run, 0);
     CHECK_EQ_I64(ml_mlb_parser_push(&run.parser, file.bytes, begins - 1, NULL), ML_OK);
     CHECK_EQ_U64(run.recorder.n_begin, 0);
+    CHECK_EQ_U64(ml_mlb_parser_trailing(&run.parser), 0);
     CHECK_EQ_I64(ml_mlb_parser_push(&run.parser, file.bytes + begins - 1, 1, NULL), ML_OK);
     CHECK_EQ_U64(run.recorder.n_begin, 1);
     CHECK_EQ_U64(run.memory.calls, (uint64_t)flagged); /* the flags, and nothing else */
