@@ -7,9 +7,8 @@ test_mutations.py makes each and expects the comparisons to fail.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 LIST = Path(__file__).with_name("mutations.txt")
@@ -32,9 +31,8 @@ class Mutation:
         """The comparisons that have to find it, each of them alone."""
         return MODES.get(self.file, ("exact", "production"))
 
-    def applied_to(self, root: Path) -> str:
-        """The text of the mutated file. Raises when there is not exactly one place to change."""
-        text = (root / "src" / self.file).read_text()
+    def applied_to(self, text: str) -> str:
+        """The text of its file with the mistake. Raises when there is not exactly one place to change."""
         if text.count(self.find) != 1:
             raise AssertionError(f"{self.name}: {self.find!r} occurs {text.count(self.find)} times in {self.file}")
         return text.replace(self.find, self.replace)
@@ -63,30 +61,22 @@ MUTATIONS = read_mutations(LIST.read_text())
 class Workshop:
     """A copy of the source tree, in which one mutation at a time is made and built."""
 
-    root: Path  # the checkout
-    folder: Path  # the copy
-    mutated: set[str] = field(default_factory=set)
+    folder: Path
+    sources: dict[Path, bytes]  # as they were when the copy was made, by their path in the tree
 
     @classmethod
     def open(cls, root: Path) -> Workshop:
-        """A copy in build/mutations. Files that are the same stay as they are, so that their objects do too."""
-        workshop = cls(root, root / "build" / "mutations")
-        wanted = {path.relative_to(root) for path in (root / "src").rglob("*") if path.is_file()}
-        for path in list((workshop.folder / "src").rglob("*")):
-            if path.is_file() and path.relative_to(workshop.folder) not in wanted:
-                path.unlink()
-        for path in wanted | {Path("Makefile")}:
-            workshop._write(path, (root / path).read_bytes())
-        return workshop
+        """A copy in build/mutations of the checkout at root."""
+        paths = [path for path in (root / "src").rglob("*") if path.is_file()] + [root / "Makefile"]
+        return cls(root / "build" / "mutations", {path.relative_to(root): path.read_bytes() for path in paths})
 
     def build(self, mutation: Mutation | None) -> Path:
         """Makes the mutation, and no other, and returns the ml_run that it gives. Raises if it does not build."""
-        for file in self.mutated:
-            shutil.copyfile(self.root / "src" / file, self.folder / "src" / file)
-        self.mutated.clear()
+        changed = dict(self.sources)
         if mutation:
-            self._write(Path("src", mutation.file), mutation.applied_to(self.root).encode())
-            self.mutated.add(mutation.file)
+            file = Path("src", mutation.file)
+            changed[file] = mutation.applied_to(changed[file].decode()).encode()
+        self._write(changed)
         command = ["make", f"-j{os.cpu_count()}", "build/native/ml_run", "native_flags=-O1 -DNDEBUG", "warnings=-w"]
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
         made = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
@@ -94,8 +84,13 @@ class Workshop:
             raise AssertionError(f"does not build:\n{made.stdout[-2000:]}{made.stderr[-4000:]}")
         return self.folder / "build" / "native" / "ml_run"
 
-    def _write(self, name: Path, data: bytes) -> None:
-        path = self.folder / name
-        if not path.exists() or path.read_bytes() != data:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
+    def _write(self, files: dict[Path, bytes]) -> None:
+        """Makes the tree hold these files. Those that are the same stay untouched, so that their objects do too."""
+        for path in list((self.folder / "src").rglob("*")):
+            if path.is_file() and path.relative_to(self.folder) not in files:
+                path.unlink()
+        for name, data in files.items():
+            path = self.folder / name
+            if not path.exists() or path.read_bytes() != data:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
