@@ -17,7 +17,8 @@ log=build/log/setup-native.log
 mkdir -p build/log
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-echo 'int main(void) { return 0; }' >"$scratch/program.c"
+echo '#include <errno.h>
+int main(void) { return errno; }' >"$scratch/program.c"
 echo '#include <stddef.h>
 #include <stdint.h>
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) { return bytes && size ? 0 : 0; }' >"$scratch/fuzz.c"
@@ -36,11 +37,20 @@ missing() {
   python3 -c 'import venv, ensurepip' 2>/dev/null || echo python3 python3-venv
   [ "$scope" = test ] || return 0
   have objdump || echo binutils
-  if [ "$(uname -m)" = x86_64 ] && ! links cc -m32 "$scratch/program.c"; then echo gcc-multilib; fi
+  # Not the package gcc-multilib: it cannot be installed beside a cross compiler. All that it adds is a link to the
+  # headers that the Makefile finds with the same -idirafter.
+  if [ "$(uname -m)" = x86_64 ] && ! links cc -m32 -idirafter "/usr/include/$(cc -dumpmachine 2>/dev/null)" "$scratch/program.c"; then
+    echo "gcc-$(compiler_version)-multilib"
+  fi
   if [ -z "$(find_clang)" ] || ! links "$(find_clang)" -fsanitize=fuzzer,address,undefined "$scratch/fuzz.c"; then
     echo "clang$1" "libclang-rt$(runtime_version "$1")-dev"
   fi
   have clang-format-19 || have clang-format || echo "clang-format$1"
+}
+
+# "12", also while there is no compiler yet.
+compiler_version() {
+  if have gcc; then gcc -dumpversion | cut -d. -f1; else apt-cache depends gcc | sed -n 's/.*Depends: gcc-\([0-9]*\).*/\1/p' | head -n 1; fi
 }
 
 # "-19" is that; for the distribution's own clang its number is read off the package it stands for (clang -> clang-14).

@@ -19,10 +19,11 @@ FUSED_SOURCE = re.compile(
 )
 TARGETS = [f"build/{name}/libml.a" for name in ("native", "asan", "m32", "fuzz")]
 
-# What the library may take from the C library: memory, bytes, threads, and the exact floating-point operations.
+# What the library may take from the C library: memory, bytes, threads, what the processor can do, and the exact
+# floating-point operations.
 ALLOWED_SYMBOLS = re.compile(
     r"mem(?:cpy|set|move|cmp|chr)|str(?:len|cmp|ncmp|chr)|malloc|calloc|free|qsort"
-    r"|pthread_(?:create|join|mutex_\w+|cond_\w+|attr_\w+)|sched_yield|sqrtf?|fabsf?|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_"
+    r"|pthread_(?:create|join|mutex_\w+|cond_\w+|attr_\w+)|sched_yield|sqrtf?|fabsf?|__stack_chk_fail|__cpu_\w+|getauxval|_GLOBAL_OFFSET_TABLE_"
 )
 
 
@@ -49,6 +50,14 @@ def test_every_compile_command_forbids_contraction() -> None:
     for command in commands:
         assert "-ffp-contract=off" in command.split()
         assert not FAST_MATH.search(command), command
+
+
+def test_only_the_file_of_an_instruction_set_is_compiled_for_it() -> None:
+    """So that a machine without the set never meets one of its instructions."""
+    for command in compile_commands():
+        flags = re.findall(r" -m(?:avx|sse[34]|ssse|f16c|bmi|relaxed)\S*", command)
+        name = Path(command.split()[-1]).stem
+        assert not flags or re.search(r"avx|relaxed", name), command
 
 
 @pytest.mark.parametrize("flag", ["-ffast-math", "-Ofast", "-mfma", "-funsafe-math-optimizations"])

@@ -28,7 +28,7 @@ DATA_FOLDERS = ("tests/golden", "tests/fuzz/corpus")
 MAX_LINES = 800
 
 # Written so that this file does not hold what it looks for.
-MACHINE_PATH = re.compile(r"(?<![\w.$}/])/(?:wor[k]|roo[t]|hom[e]|tm[p]|User[s])/")
+MACHINE_PATH = re.compile(r"(?<![\w.$}/])(?<!\w\")/(?:wor[k]|roo[t]|hom[e]|tm[p]|User[s])/")
 REGISTRY_HOST = re.compile(
     r"py[p]i\.org|python[h]osted|npm[j]s\.(?:org|com)|(?:deb|security|ftp)\.[d]ebian|crates\.[i]o|proxy\.[g]olang", re.I
 )
@@ -89,7 +89,9 @@ def test_what_does_not_belong_is_recognised(pattern: re.Pattern[str], line: str)
     assert pattern.search(line)
 
 
-@pytest.mark.parametrize("line", ["mktemp -d", "a/work/b", "src/tmp/", "the work of a stubborn reader", "$HOME/root/x"])
+@pytest.mark.parametrize(
+    "line", ["mktemp -d", "a/work/b", "src/tmp/", "the work of a stubborn reader", "$HOME/root/x", '"$top"/root/x']
+)
 def test_innocent_lines_pass(line: str) -> None:
     assert not any(pattern.search(line) for pattern in (MACHINE_PATH, REGISTRY_HOST, UNFINISHED))
 
