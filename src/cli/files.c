@@ -35,8 +35,8 @@ static int open_to_read(const char *path, int *descriptor, struct stat *facts) {
 static int map_descriptor(mapped_file *out, int descriptor, const struct stat *facts, const char *path) {
   static const char nothing[64]; /* stands for an empty file, which cannot be mapped */
   if (!S_ISREG(facts->st_mode))
-    return fail(ML_E_IO, "Copy it to a file first, or use --no-mmap if it is a model.",
-                "cannot map %s: not a regular file", path);
+    return fail(ML_E_IO, "Copy it to a file first, or leave out --mmap.", "cannot map %s: not a regular file",
+                path);
   if ((uint64_t)facts->st_size > SIZE_MAX)
     return fail(ML_E_NOMEM, "Use a 64-bit build.", "%s is larger than this build can address", path);
   *out = (mapped_file){nothing, (size_t)facts->st_size, NULL};

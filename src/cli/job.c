@@ -67,7 +67,7 @@ static int map_model(cli_job *job, const char *path) {
 
 int job_open_model(cli_job *job, const char *path) {
   double start = now_seconds();
-  TRY(job->options->no_mmap ? stream_model(job, path) : map_model(job, path));
+  TRY(job->options->mmap ? map_model(job, path) : stream_model(job, path));
   job->load_seconds = now_seconds() - start;
   return DONE;
 }

@@ -62,9 +62,9 @@ static const option_row table[] = {
     {FLAG, 0, "special", NULL, FIELD(special), .modes = WITH_TOKENIZER,
      .help = "added tokens like <|im_end|> count: spelled in the text they\n"
              "become their ids, and ids of theirs are shown"},
-    {FLAG, 0, "no-mmap", NULL, FIELD(no_mmap), .modes = WITH_MODEL | IN(MODE_CHECK),
-     .help = "read the model instead of mapping it: for pipes, and for\n"
-             "files that may change while the program runs"},
+    {FLAG, 0, "mmap", NULL, FIELD(mmap), .modes = WITH_MODEL | IN(MODE_CHECK),
+     .help = "use the model where it lies in the file: less memory, a\n"
+             "slower run; by default it is read and packed for speed"},
 
     {HEADING, .help = "What to do with it (without any of these: generate)"},
     {MODE_FILE, 0, "logits", "FILE.npy", .mode = MODE_LOGITS, .modes = ANYWHERE,

@@ -40,7 +40,7 @@ typedef struct cli_options {
   bool seed_given;
   uint32_t stride; /* 0: as long as the context */
   uint32_t repeat;
-  bool no_mmap, json, quiet;
+  bool mmap, json, quiet;
 } cli_options;
 
 /* Fills `out` from the command line, each value checked by itself. A mistake is reported: BAD_USAGE. */

@@ -208,7 +208,7 @@ def test_long_lists_come_from_files(run, tmp_path):
 # ---------------------------------------------------------------- models
 
 
-@pytest.mark.parametrize("options", [[], ["--no-mmap"]])
+@pytest.mark.parametrize("options", [[], ["--mmap"]])
 def test_files_that_cannot_be_opened(run, tmp_path, options):
     for path in (tmp_path, tmp_path / "missing.mlb", tmp_path / "a" / "b"):
         answer = run("-m", path, "--ids", "1", *options)
@@ -219,7 +219,7 @@ def test_files_that_cannot_be_opened(run, tmp_path, options):
 def test_damaged_models(run, tmp_path):
     path = tmp_path / "damaged.mlb"
     data = run.model().read_bytes()
-    for options in ([], ["--no-mmap"]):
+    for options in ([], ["--mmap"]):
         path.write_bytes(data[:-1000])
         assert run("-m", path, "--ids", "1", *options).status == "ML_E_FORMAT"
         path.write_bytes(data[:8] + bytes(4) + data[12:])
@@ -230,10 +230,10 @@ def test_model_through_a_pipe(run):
     data = run.model().read_bytes()
     expected = run("-m", run.model(), "--ids", listed(IDS), "-n", 8).out
     for name in ("-", "/dev/stdin"):
-        assert run("-m", name, "--no-mmap", "--ids", listed(IDS), "-n", 8, stdin=data).out == expected
-    answer = run("-m", "-", "--ids", "1", stdin=data)
+        assert run("-m", name, "--ids", listed(IDS), "-n", 8, stdin=data).out == expected
+    answer = run("-m", "-", "--mmap", "--ids", "1", stdin=data)
     assert answer.status == "ML_E_IO"
-    assert "--no-mmap" in answer.err
+    assert "--mmap" in answer.err
 
 
 # ---------------------------------------------------------------- sessions

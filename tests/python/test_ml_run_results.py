@@ -56,7 +56,7 @@ def test_all_kernels_give_the_same_bits(run, feature):
 def test_streamed_and_mapped_models_are_equal(run, feature):
     model = run.model(feature)
     ids = ids_for(model, 9)
-    assert run.logits(model, ids, "--no-mmap").tobytes() == run.logits(model, ids).tobytes()
+    assert run.logits(model, ids, "--mmap").tobytes() == run.logits(model, ids).tobytes()
 
 
 # ---------------------------------------------------------------- logits
@@ -430,11 +430,11 @@ def test_info_counts_what_follows_the_model(run, tmp_path):
     path = tmp_path / "longer.mlb"
     data = run.model().read_bytes()
     path.write_bytes(data + bytes(-len(data) % 64) + b"x" * 100)
-    for options in ([], ["--no-mmap"]):
+    for options in ([], ["--mmap"]):
         assert run("-m", path, "--info", "--json", *options).json["trailing_bytes"] == 100
 
 
-@pytest.mark.parametrize("options", [[], ["--no-mmap"]])
+@pytest.mark.parametrize("options", [[], ["--mmap"]])
 def test_check(run, tmp_path, options):
     model = run.model()
     assert run("--check", model, *options).out == f"{model}: model, good\n"
