@@ -1,5 +1,6 @@
 /* fuzz.h - what the fuzz targets share. A target is one file, fuzz_<subject>.c: it states the property that it tests
- * and breaks off with MUST when the property does not hold; the sanitizers find the rest. */
+ * and breaks off with MUST when the property does not hold; the sanitizers find the rest. Any target also runs without
+ * a fuzzing engine, linked with replay.c. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
@@ -9,7 +10,7 @@
 
 #include "ml.h"
 
-/* libFuzzer's interface. */
+/* libFuzzer's interface; replay.c offers the same. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t max_size, unsigned seed);

@@ -1,38 +1,54 @@
-"""Writes the inputs that fuzzing begins with: every tiny model for fuzz_model, and a few importance matrix files.
+"""Writes the inputs that fuzzing begins with: a small model for each feature, and a few importance matrix files.
 
-python3 tests/fuzz/make_seeds.py FOLDER     FOLDER/fuzz_model/*, FOLDER/fuzz_imatrix/*
+python3 tests/fuzz/make_seeds.py FOLDER     FOLDER/fuzz_mlb/*, FOLDER/fuzz_step/*, FOLDER/fuzz_imatrix/*
 """
 
 import struct
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
-from tiny import FEATURES, write_tiny
+from mlb import OK, Header, validate, write_model
+from tiny import FEATURES, make_tiny
 
-WHOLE = struct.pack("<HBB", 0xFFFF, 0, 0)  # fuzz_model.c: large chunks, no failing allocation, default options
-PIECES = struct.pack("<HBB", 6, 3, 3)
+# Control bytes (fuzz_file.h): chunk size - 1, failing allocation, options.
+CONTROLS = [struct.pack("<HBB", *control) for control in ((0xFFFF, 0, 16), (6, 0, 3), (63, 3, 1), (0xFFFF, 0, 26))]
+
+
+def shrink(header: Header, layer_flags: bytes | None) -> tuple[Header, bytes | None]:
+    """The same feature in a file that is quick to mutate: one layer of each kind, 5 tokens, smallest matrices."""
+    if layer_flags is not None:
+        layer_flags = bytes(sorted(set(layer_flags)))
+    small = replace(header, n_layers=len(layer_flags or b"0"), vocab=5, hidden_dim=32)
+    narrow = replace(small, dim=32)
+    return (narrow if validate(narrow, layer_flags, None)[0] == OK else small), layer_flags
 
 
 def write_models(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for number, feature in enumerate(FEATURES):
         path = folder / feature
-        write_tiny(path, feature)
+        tiny = make_tiny(feature)
+        write_model(path, *shrink(tiny.header, tiny.layer_flags), tiny.provide)
         with path.open("ab") as file:
-            file.write(PIECES if number % 4 == 0 else WHOLE)
+            file.write(CONTROLS[number % len(CONTROLS)])
 
 
 def write_matrices(folder: Path) -> None:
-    """Version 1 without linear layers: header of 40 bytes, then the sums."""
+    """Version 1 and, with the sums of one linear layer, version 2."""
     folder.mkdir(parents=True, exist_ok=True)
-    for layers, dim, hidden in ((1, 32, 32), (2, 32, 64)):
-        header = struct.pack("<4sIIIIIQQ", b"MLI1", 1, layers, dim, hidden, dim, 7, 7)
-        sums = struct.pack("<d", 0.5) * (layers * (3 * dim + hidden) + dim)
-        (folder / f"matrix-{layers}").write_bytes(header + sums)
+    for layers, dim, hidden, linear in ((1, 32, 32, 0), (2, 4, 6, 0), (2, 4, 6, 12)):
+        header = struct.pack("<4sIIIIIQQ", b"MLI1", 2 if linear else 1, layers, dim, hidden, 0, 7, 7)
+        n_sums = layers * (3 * dim + hidden) + dim
+        if linear:
+            header += struct.pack("<II", linear, 0)
+            n_sums += linear - dim
+        (folder / f"matrix-{layers}-{dim}-{linear}").write_bytes(header + struct.pack("<d", 0.5) * n_sums)
 
 
 if __name__ == "__main__":
-    write_models(Path(sys.argv[1], "fuzz_model"))
+    write_models(Path(sys.argv[1], "fuzz_mlb"))
+    write_models(Path(sys.argv[1], "fuzz_step"))
     write_matrices(Path(sys.argv[1], "fuzz_imatrix"))
