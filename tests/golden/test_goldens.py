@@ -16,7 +16,7 @@ from oracle.compare import compare_emulated, compare_exact, compare_production
 from oracle.engine import Engine
 from oracle.reference import logits_of
 
-WAYS = ("--mmap", "--threads 3", "--batch 1", "--batch 7 --threads 2", "--isa scalar", "--isa scalar --mmap")
+WAYS = ("--no-mmap", "--threads 3", "--batch 1", "--batch 7 --threads 2", "--isa scalar --no-mmap")
 
 FOLDER = Path(__file__).parent
 MANIFEST = json.loads((FOLDER / "manifest.json").read_text())
@@ -62,5 +62,5 @@ def test_same_bits_in_every_way_of_running(ml_run, name):
     tokens, _ = stored(name)
     engine, model = Engine(ml_run), FOLDER / f"{name}.mlb"
     usual = engine.logits(model, tokens)
-    for way in WAYS:
+    for way in (*WAYS, *(f"--isa {isa}" for isa in engine.isas())):
         assert engine.logits(model, tokens, *way.split()).tobytes() == usual.tobytes(), way

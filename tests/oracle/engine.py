@@ -37,6 +37,11 @@ class Engine:
             self._run(model, tokens, "--imatrix", out, *options)
             return read_importance(out, layer_flags)
 
+    def isas(self) -> list[str]:
+        """The kernels that this build has and this machine can run."""
+        listed = subprocess.run([self.program, "--isa", "list"], capture_output=True, text=True, check=True).stdout
+        return listed.split()
+
     def _run(self, model: Path, tokens: Sequence[int], *options: str | Path) -> None:
         with tempfile.NamedTemporaryFile("w", suffix=".ids") as ids:
             ids.write(" ".join(map(str, tokens)))
