@@ -16,7 +16,7 @@ from oracle.compare import compare_emulated, compare_exact, compare_production
 from oracle.engine import Engine
 from oracle.reference import logits_of
 
-WAYS = ("--no-mmap", "--threads 3", "--batch 1", "--batch 7 --threads 2", "--isa scalar --no-mmap")
+WAYS = ("--mmap", "--threads 3", "--batch 1", "--batch 7 --threads 2", "--isa scalar --mmap")
 
 FOLDER = Path(__file__).parent
 MANIFEST = json.loads((FOLDER / "manifest.json").read_text())
