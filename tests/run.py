@@ -67,7 +67,7 @@ class Suite:
 
 @dataclass
 class Job:
-    """One run of a suite: where its output goes, and until when it may take."""
+    """One run of a suite: where its output goes, and when it must be over."""
 
     suite: Suite
     log: Path
@@ -194,25 +194,28 @@ def fuzz(job: Job) -> Outcome:
 
 def on_build(build: str, sets: tuple[str, ...], about: str) -> list[Suite]:
     """The suites that run once for each build."""
+    minutes = 20 if build == "asan" else 10
     suffix = "" if build == "native" else f"-{build}"
     unit, ml_run = f"build/{build}/test_unit", f"build/{build}/ml_run"
     return [
-        Suite(f"unit{suffix}", f"C unit tests{about}", sets, program(unit), (unit,), build),
-        Suite(f"golden{suffix}", f"stored results{about}", sets, pytest(VENV, "tests/golden"), (ml_run,), build),
+        Suite(f"unit{suffix}", f"C unit tests{about}", sets, program(unit), (unit,), build, minutes),
+        Suite(
+            f"golden{suffix}", f"stored results{about}", sets, pytest(VENV, "tests/golden"), (ml_run,), build, minutes
+        ),
     ]
 
 
 EVERY_EDIT, ALL = ("check", "all"), ("all",)
+PYTHON_TARGETS = ("native", "build/native/quantize_driver")
 SUITES = [
     Suite("repo", "rules of the repository", EVERY_EDIT, pytest(VENV, "tests/repo"), ("native",)),
-    Suite(
-        "tools", "Python tools", EVERY_EDIT, pytest(VENV, "tests/python"), ("native", "build/native/quantize_driver")
-    ),
+    Suite("tools", "Python tools", EVERY_EDIT, pytest(VENV, "tests/python", "-m", "not slow"), PYTHON_TARGETS),
+    Suite("tools-slow", "Python tools, thoroughly", ALL, pytest(VENV, "tests/python", "-m", "slow"), PYTHON_TARGETS),
     *on_build("native", EVERY_EDIT, ""),
     *on_build("asan", ALL, " under the sanitizers"),
     *on_build("m32", ALL, " with 32-bit sizes"),
     Suite("hf", "comparison with transformers", ALL, pytest(VENV_HF, "tests/oracle"), ("native",), minutes=20),
-    Suite("fuzz", "hostile input", ALL, fuzz, ("fuzz-programs",), "fuzz"),
+    Suite("fuzz", "hostile input", ALL, fuzz, ("fuzz-programs",), "fuzz", minutes=20),
 ]
 
 
@@ -225,21 +228,18 @@ def run_suite(suite: Suite, fuzz_seconds: int) -> Outcome:
     if suite.build == "m32" and platform.machine() != "x86_64":
         outcome.skipped = 1
         outcome.reasons["32-bit programs need an x86-64 machine"] += 1
-    elif suite.targets and job.call(["make", f"-j{os.cpu_count()}", *suite.targets]) != 0:
+    elif not job.make(suite.targets):
         outcome.fail("does not build")
     else:
+        job.deadline = time.monotonic() + 60 * suite.minutes
         outcome = suite.run(job)
-    seconds = time.monotonic() - start
-    print(
-        f"{outcome.passed:>8}{outcome.failed:>8}{outcome.skipped:>8}{seconds:>8.1f} s   {suite.about}",
-        flush=True,
-    )
-    for reason, times in outcome.reasons.items():
-        print(f"{'':14}{times} x {reason}")
+    counts = f"{outcome.passed:>8}{outcome.failed:>8}{outcome.skipped:>8}{time.monotonic() - start:>8.1f} s"
+    rows = [f"{suite.name:<14}{counts}   {suite.about}"]
+    rows += [f"{'':14}{times} x {reason}" for reason, times in outcome.reasons.items()]
     if outcome.failed:
-        print(f"---- the end of {job.log}")
-        print(*job.log.read_text(errors="replace").splitlines()[-TAIL_LINES:], sep="\n")
-        print("----", flush=True)
+        tail = job.log.read_text(errors="replace").splitlines()[-TAIL_LINES:]
+        rows += [f"---- the end of {job.log}", *tail, "----"]
+    print("\n".join(rows), flush=True)
     return outcome
 
 
@@ -260,7 +260,8 @@ def main() -> int:
     chosen = [s for s in SUITES if (s.name in arguments.only if arguments.only else arguments.set in s.sets)]
     print(f"{'suite':<14}{'passed':>8}{'failed':>8}{'skipped':>8}{'time':>10}")
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        runs = [pool.submit(run_suite, suite, arguments.fuzz_seconds) for suite in chosen]
+        longest_first = sorted(chosen, key=lambda suite: -suite.minutes)
+        runs = [pool.submit(run_suite, suite, arguments.fuzz_seconds) for suite in longest_first]
         try:
             outcomes = [run.result() for run in as_completed(runs)]
         except KeyboardInterrupt:

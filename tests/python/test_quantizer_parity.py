@@ -61,6 +61,7 @@ def differences(records: np.ndarray, blocks: np.ndarray) -> int:
     return int((~same).sum())
 
 
+@pytest.mark.slow
 def test_a_million_blocks_are_equal(driver: Path, ml_run: Path) -> None:
     rng = np.random.default_rng(20)
     n = 1_000_000 if os.environ.get("ML_BUILD", "native") == "native" else 20_000

@@ -283,6 +283,7 @@ def test_config_that_is_refused(config, message, tmp_path, capsys):
 ODD_VALUES = (None, "x", "", [], [1], {}, {"a": 1}, -1, 0, 1.5, 1e300, True, 10**30)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["llama", "gemma3", "smollm3", "qwen3_5"])
 def test_config_with_one_odd_value_is_converted_or_refused(family, tmp_path, capsys):
     config = CONFIGS[family]

@@ -42,6 +42,7 @@ def test_sum_of_passing_suites(run_suites: Run) -> None:
     )
     assert code == 0
     assert lines[-1] == "7 passed, 0 failed, 1 skipped"
+    assert any(line.split()[:4] == ["one", "3", "0", "1"] for line in lines)
     assert any("1 x no device" in line for line in lines)
 
 
