@@ -22,9 +22,9 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
 # ---------------------------------------------------------------- sources
 
 # Programs and the wasm exports link against the library; everything else below src/ is the library.
-x86_kernels  := $(addprefix src/kernels/,avx2.c avxvnni.c avx512vnni.c)
-arm_kernels  := $(addprefix src/kernels/,neon.c neondot.c)
-wasm_kernels := $(addprefix src/kernels/,simd128.c relaxed.c)
+x86_kernels  := $(wildcard $(addprefix src/kernels/,avx2.c avxvnni.c avx512vnni.c))
+arm_kernels  := $(wildcard $(addprefix src/kernels/,neon.c neondot.c))
+wasm_kernels := $(wildcard $(addprefix src/kernels/,simd128.c relaxed.c))
 isa_kernels  := $(x86_kernels) $(arm_kernels) $(wasm_kernels)
 lib_sources  := $(filter-out src/cli/% src/wasm/% $(isa_kernels),$(wildcard src/*.c src/*/*.c))
 run_sources  := $(wildcard src/cli/*.c)
@@ -65,7 +65,7 @@ fuzz_cc    = $(CLANG)
 # -DNDEBUG: the library never ends the process that it is part of; its asserts run in the other configurations.
 native_flags := -O3 -DNDEBUG
 asan_flags   := -O1 -g -fno-omit-frame-pointer -fsanitize=$(sanitizers)
-m32_flags    := -O2 -g -m32 -msse2 -mfpmath=sse
+m32_flags    := -O2 -g -m32 -msse2 -mfpmath=sse -idirafter /usr/include/$(host)
 fuzz_flags   := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,$(sanitizers)
 
 # Files that need an instruction set get its flag here, and no other file does, so that a machine without it never
@@ -136,6 +136,17 @@ $(fuzz_programs): build/fuzz/%: build/fuzz/tests/fuzz/%.o build/fuzz/libml.a
 	$(Q)$(fuzz_compile) -fsanitize=fuzzer -o $@ $^ -lm
 -include $(fuzz_sources:%.c=build/fuzz/%.d)
 
+# The same targets without libFuzzer, in other builds: each input once, and some changes of it.
+define replay
+build/$1/fuzz_%: build/$1/tests/fuzz/fuzz_%.o build/$1/tests/fuzz/replay.o build/$1/libml.a
+	$$(say) LINK $$@
+	$$(Q)$$($1_compile) -o $$@ $$^ -lm
+
+replay-$1: $$(fuzz_sources:tests/fuzz/%.c=build/$1/%) build/fuzz/seeds
+-include $$(fuzz_sources:%.c=build/$1/%.d) build/$1/tests/fuzz/replay.d
+endef
+$(foreach name,native m32,$(eval $(call replay,$(name))))
+
 # What fuzzing begins with.
 build/fuzz/seeds: tests/fuzz/make_seeds.py $(wildcard tools/*.py)
 	$(say) SEEDS $@
@@ -147,6 +158,7 @@ FORCE:
 
 # ---------------------------------------------------------------- targets
 
+.PHONY: replay-native replay-m32
 .PHONY: help native demo check test hf ids fuzz fuzz-programs goldens format lint clean
 .PHONY: machine-to-build machine-to-test venv venv-hf
 
@@ -197,8 +209,9 @@ lint: machine-to-test venv ## what format would change, and what ruff finds
 	$(Q)build/venv/bin/ruff check tools tests
 	$(Q)build/venv/bin/ruff format --check tools tests
 
-clean: ## remove what was built, keep the Python environments
-	$(Q)rm -rf $(filter-out build/venv build/venv-hf build/venv.lock build/venv-hf.lock,$(wildcard build/*))
+kept := $(addprefix build/,venv venv-hf venv.lock venv-hf.lock emscripten models)
+clean: ## remove what was built; keep what was downloaded: Python environments, Emscripten, models
+	$(Q)rm -rf $(filter-out $(kept),$(wildcard build/*))
 
 # Set-up scripts: silent when there is nothing to do.
 machine-to-build:

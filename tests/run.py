@@ -32,6 +32,7 @@ LOGS = Path("build/log")
 VENV = "build/venv/bin/python"
 VENV_HF = "build/venv-hf/bin/python"
 TAIL_LINES = 60
+CLOSING = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", re.MULTILINE)
 
 running: set[subprocess.Popen[bytes]] = set()
 making = threading.Lock()  # one `make` at a time: two would build the same files
@@ -126,7 +127,7 @@ def program(path: str) -> Callable[[Job], Outcome]:
         code = job.call([path])
         text = job.log.read_text(errors="replace")
         outcome = Outcome()
-        if closing := re.findall(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", text, re.MULTILINE):
+        if closing := CLOSING.findall(text):
             outcome.passed, outcome.failed, outcome.skipped = map(int, closing[-1])
         outcome.reasons.update(re.findall(r": skipped: (.*)$", text, re.MULTILINE))
         return settle(outcome, code)
@@ -161,30 +162,36 @@ def read_junit(report: Path) -> Outcome:
     return outcome
 
 
-def fuzz(job: Job) -> Outcome:
-    """Each target for a while, from its committed corpus; one target is one test."""
+def fuzz_targets() -> list[tuple[str, list[Path]]]:
+    """Names of the fuzz targets, each with the folders of its inputs: committed ones, and made by make_seeds.py."""
+    names = sorted(path.stem for path in Path("tests/fuzz").glob("fuzz_*.c"))
+    folders = (Path("tests/fuzz/corpus"), Path("build/fuzz/seeds"))
+    return [(name, [folder / name for folder in folders if (folder / name).is_dir()]) for name in names]
+
+
+def replay(job: Job) -> Outcome:
+    """Every input of every fuzz target once, and some changes of it, without a fuzzing engine."""
     outcome = Outcome()
-    code = 0
-    for source in sorted(Path("tests/fuzz").glob("fuzz_*.c")):
-        name = source.stem
-        found = Path("build/fuzz/corpus", name)  # grows from run to run
-        found.mkdir(parents=True, exist_ok=True)
-        crashes = Path("build/fuzz/crashes", name)
-        crashes.mkdir(parents=True, exist_ok=True)
-        seeds = [path for path in (Path("tests/fuzz/corpus", name), Path("build/fuzz/seeds", name)) if path.is_dir()]
+    for name, inputs in fuzz_targets():
+        if (code := job.call([f"build/{job.suite.build}/{name}", "--mutations", "20", *inputs])) != 0:
+            outcome.fail(f"{name}: exit code {code}; the last input of the log broke it")
+    for passed, failed, skipped in CLOSING.findall(job.log.read_text(errors="replace")):
+        outcome.passed += int(passed)
+        outcome.failed += int(failed)
+        outcome.skipped += int(skipped)
+    return settle(outcome, 0)
+
+
+def fuzz(job: Job) -> Outcome:
+    """Each target for a while, beginning with its inputs; one target is one test."""
+    outcome = Outcome()
+    for name, inputs in fuzz_targets():
+        found, crashes = Path("build/fuzz/corpus", name), Path("build/fuzz/crashes", name)
+        for folder in (found, crashes):
+            folder.mkdir(parents=True, exist_ok=True)
+        options = [f"-max_total_time={job.fuzz_seconds}", "-timeout=20", "-rss_limit_mb=2048", "-print_final_stats=1"]
         job.deadline += job.fuzz_seconds
-        code = job.call(
-            [
-                Path("build/fuzz", name),
-                f"-max_total_time={job.fuzz_seconds}",
-                "-timeout=20",
-                "-rss_limit_mb=2048",
-                "-print_final_stats=1",
-                f"-artifact_prefix={crashes}/",
-                found,
-                *seeds,
-            ]
-        )
+        code = job.call([Path("build/fuzz", name), *options, f"-artifact_prefix={crashes}/", found, *inputs])
         if code == 0:
             outcome.passed += 1
         else:
@@ -214,6 +221,8 @@ SUITES = [
     *on_build("native", EVERY_EDIT, ""),
     *on_build("asan", ALL, " under the sanitizers"),
     *on_build("m32", ALL, " with 32-bit sizes"),
+    Suite("replay", "inputs of the fuzz targets", EVERY_EDIT, replay, ("replay-native",)),
+    Suite("replay-m32", "inputs of the fuzz targets with 32-bit sizes", ALL, replay, ("replay-m32",), "m32"),
     Suite("hf", "comparison with transformers", ALL, pytest(VENV_HF, "tests/oracle"), ("native",), minutes=20),
     Suite("fuzz", "hostile input", ALL, fuzz, ("fuzz-programs",), "fuzz", minutes=20),
 ]

@@ -10,7 +10,7 @@ from repo_files import ROOT, project_files, text_of
 DOCUMENTS = [path for path in project_files() if path.suffix == ".md"]
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)")
 MENTION = re.compile(r"\b(?:docs/[A-Za-z-]+\.md|tests/[a-z]+/\w+\.(?:py|c|h)|tools/[\w-]+\.(?:py|sh))\b")
-MAKE = re.compile(r"\bmake ([a-z][a-z-]*)\b")
+MAKE = re.compile(r"\bmake ([a-z][a-z-]*)\b(?!/)")
 TARGETS = set(re.findall(r"^([a-z][a-z-]*):(?!=)", text_of(Path("Makefile")), re.MULTILINE))
 
 
