@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from mlb import read_model
 
-from oracle.compare import compare_emulated, compare_exact, compare_production
 from oracle.engine import Engine
+from oracle.logit_bounds import compare_emulated, compare_exact, compare_production
 from oracle.reference import logits_of
 
 WAYS = ("--mmap", "--threads 3", "--batch 1", "--batch 7 --threads 2", "--isa scalar --mmap")

@@ -7,9 +7,9 @@ import pytest
 from mlb import MASK_TOK_EMB, MASK_WCLS, read_model, write_model
 from tiny import FEATURES, write_tiny
 
-from oracle.compare import compare_emulated, compare_exact, compare_sums
 from oracle.engine import Engine
 from oracle.importance import expected_importance
+from oracle.logit_bounds import compare_emulated, compare_exact, compare_sums
 from oracle.reference import logits_of
 
 PROMPT = 40  # tokens: more than any window of tiny.py

@@ -7,10 +7,10 @@ import os
 
 import pytest
 
-from oracle.compare import compare_emulated, compare_exact
 from oracle.engine import Engine
 from oracle.families import CASES
 from oracle.hugging_face import config_of, load_mlb, logits, prompt, random_model, write_mlb
+from oracle.logit_bounds import compare_emulated, compare_exact
 from oracle.reference import logits_of
 
 

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from oracle.compare import compare_sums
 from oracle.engine import Engine
 from oracle.families import CASES
 from oracle.hugging_face import config_of, load_mlb, logits, prompt, random_model, write_mlb
 from oracle.importance import expected_importance
+from oracle.logit_bounds import compare_sums
 
 SEED = 31
 SLOTS = {  # where transformers has the matrices that stand for the slots of a layer

@@ -7,8 +7,8 @@ import pytest
 from mlb import read_model
 from tiny import FEATURES, write_tiny
 
-from oracle.compare import Mismatch, compare_emulated, compare_exact
 from oracle.engine import Engine
+from oracle.logit_bounds import Mismatch, compare_emulated, compare_exact
 from oracle.mutations import MUTATIONS, Workshop
 from oracle.reference import logits_of
 

@@ -1,4 +1,4 @@
-"""How close two sets of logits have to be, in one place. tests/golden/test_compare.py shows that each bound can fail.
+"""How close two sets of logits have to be, in one place. golden/test_logit_bounds.py shows that each bound can fail.
 
 Every function takes (positions, vocab) arrays, raises Mismatch when they do not agree and returns what it measured.
 """

@@ -1,9 +1,9 @@
-"""The bounds of oracle/compare.py: an answer that is right passes, answers that are a little wrong do not."""
+"""The bounds of oracle/logit_bounds.py: an answer that is right passes, answers that are a little wrong do not."""
 
 import numpy as np
 import pytest
 
-from oracle.compare import (
+from oracle.logit_bounds import (
     EXACT_TOLERANCE,
     SUMS_TOLERANCE,
     Mismatch,
