@@ -22,4 +22,25 @@ static inline bool ml_cpu_avx512vnni(void) {
 }
 #endif
 
+#if defined(__aarch64__)
+#if defined(__linux__)
+#include <sys/auxv.h>
+
+/* Bit 20 of AT_HWCAP is HWCAP_ASIMDDP, which older headers do not name. */
+static inline bool ml_cpu_neondot(void) { return getauxval(AT_HWCAP) >> 20 & 1; }
+
+#elif defined(__APPLE__)
+static inline bool ml_cpu_neondot(void) { return true; } /* every one since the A11 */
+
+#else /* nowhere to ask */
+static inline bool ml_cpu_neondot(void) { return false; }
+#endif
+#endif
+
+#if defined(__wasm__) && defined(ML_RELAXED)
+/* In relaxed.c: whether the relaxed dot products are what it relies on, and whether pairs are the faster ones. */
+bool ml_cpu_relaxed(void);
+bool ml_cpu_relaxed_pairs(void);
+#endif
+
 #endif

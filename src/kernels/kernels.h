@@ -65,5 +65,7 @@ const ml_kernels *ml_kernels_exact(void);
 void ml_exact_matvec(double *y, const ml_matrix *w, const float *x, float softcap);
 /* Names, best first; NULL past the end. */
 const char *ml_kernels_name(size_t index);
+/* The same with those that this machine lacks, for tests: only when can_run may their functions be called. */
+const ml_kernels *ml_kernels_built(size_t index, bool *can_run);
 
 #endif

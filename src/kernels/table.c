@@ -13,6 +13,17 @@ static const struct {
     {&ml_kernels_avxvnni, ml_cpu_avxvnni},
     {&ml_kernels_avx2, ml_cpu_avx2},
 #endif
+#if defined(__aarch64__)
+    {&ml_kernels_neondot, ml_cpu_neondot},
+    {&ml_kernels_neon, ml_cpu_any},
+#endif
+#if defined(__wasm__) && defined(ML_RELAXED)
+    {&ml_kernels_relaxed_pairs, ml_cpu_relaxed_pairs},
+    {&ml_kernels_relaxed, ml_cpu_relaxed},
+#endif
+#if defined(__wasm__)
+    {&ml_kernels_simd128, ml_cpu_any},
+#endif
     {&ml_kernels_scalar, ml_cpu_any},
 };
 
@@ -23,6 +34,12 @@ static const ml_kernels *supported(size_t index) {
   for (size_t i = 0; i < N_IMPLEMENTATIONS; i++)
     if (implementations[i].supported() && index-- == 0) return implementations[i].kernels;
   return NULL;
+}
+
+const ml_kernels *ml_kernels_built(size_t index, bool *can_run) {
+  if (index >= N_IMPLEMENTATIONS) return NULL;
+  *can_run = implementations[index].supported();
+  return implementations[index].kernels;
 }
 
 const char *ml_kernels_name(size_t index) {

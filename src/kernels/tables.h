@@ -7,10 +7,26 @@
 extern const ml_kernels ml_kernels_scalar;
 extern const ml_kernels ml_kernels_double;
 
+/* Any type in any layout: the meaning of a matrix product, one weight block at a time for all tokens. */
+ml_matmul_fn ml_matmul_any;
+
 #if defined(__x86_64__)
 extern const ml_kernels ml_kernels_avx2;
 extern const ml_kernels ml_kernels_avxvnni;
 extern const ml_kernels ml_kernels_avx512vnni;
+#endif
+
+#if defined(__aarch64__)
+extern const ml_kernels ml_kernels_neon;
+extern const ml_kernels ml_kernels_neondot;
+#endif
+
+#if defined(__wasm__)
+extern const ml_kernels ml_kernels_simd128;
+#if defined(ML_RELAXED) /* this build may use relaxed SIMD */
+extern const ml_kernels ml_kernels_relaxed;
+extern const ml_kernels ml_kernels_relaxed_pairs;
+#endif
 #endif
 
 #endif

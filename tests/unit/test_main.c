@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "splitmix.h"
 #include "test.h"
 
 #define DEFAULT_SEED 1
@@ -101,13 +102,7 @@ void test_skip(const char *reason) { current.skip_reason = reason; }
 
 /* ---------------------------------------------------------------- random numbers */
 
-/* splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014. */
-uint64_t test_random_u64(void) {
-  uint64_t z = (current.random_state += 0x9e3779b97f4a7c15u);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
+uint64_t test_random_u64(void) { return splitmix64(&current.random_state); }
 
 uint32_t test_random_below(uint32_t limit) { return (uint32_t)((test_random_u64() >> 32) * limit >> 32); }
 
@@ -118,13 +113,6 @@ float test_random_f32(float low, float high) {
 void test_random_bytes(void *out, size_t size) {
   uint8_t *bytes = out;
   for (size_t i = 0; i < size; i++) bytes[i] = (uint8_t)(test_random_u64() >> 56);
-}
-
-/* The same numbers whether a test runs alone or among others: FNV-1a of its name, moved by the seed. */
-static uint64_t state_for(const char *title, uint64_t seed) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (; *title; title++) hash = (hash ^ (uint8_t)*title) * 0x100000001b3u;
-  return hash ^ seed * 0x9e3779b97f4a7c15u;
 }
 
 /* ---------------------------------------------------------------- main */
@@ -168,7 +156,7 @@ typedef struct totals {
 /* Prints the name before running, so that the output of a crash ends in it. */
 static void run_one(const test_entry *test, uint64_t seed, totals *sum) {
   memset(&current, 0, sizeof current);
-  current.random_state = state_for(test->title, seed);
+  current.random_state = splitmix_state(test->title, seed);
   printf("%s", test->title);
   fflush(stdout);
   test->run();
