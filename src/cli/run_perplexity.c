@@ -25,7 +25,10 @@ typedef struct scoring {
 /* -ln of the softmax at `target`, in double: ln(sum of exp(x - x_max)) - (x_target - x_max). */
 static double surprise(const float *logits, const double *logits_exact, size_t n, int32_t target) {
   double largest = -INFINITY, sum = 0;
-  for (size_t i = 0; i < n; i++) largest = fmax(largest, logits_exact ? logits_exact[i] : (double)logits[i]);
+  for (size_t i = 0; i < n; i++) {
+    double logit = logits_exact ? logits_exact[i] : (double)logits[i];
+    if (logit > largest) largest = logit; /* gcc 12 for AArch64 breaks down over fmax here */
+  }
   for (size_t i = 0; i < n; i++) sum += exp((logits_exact ? logits_exact[i] : (double)logits[i]) - largest);
   return log(sum) - ((logits_exact ? logits_exact[target] : (double)logits[target]) - largest);
 }
