@@ -4,7 +4,10 @@
 #       native    what users run
 #       asan      address and undefined-behaviour sanitizers, asserts on
 #       m32       32-bit pointers and sizes, as in wasm32; asserts on
+#       arm64     AArch64 by a cross compiler, to be run by qemu; asserts on
 #       fuzz      clang with libFuzzer and the sanitizers, asserts on
+#       simd128, simd128-threads, relaxed, relaxed-threads
+#                 wasm for browsers and Node, by Emscripten; the modules are gathered in build/wasm
 #   build/venv, build/venv-hf, build/log   Python environments; what the last run of each test suite printed
 #
 # Settings: CC and CLANG choose compilers, CFLAGS adds flags, WERROR= lets warnings pass, V=1 shows the commands,
@@ -26,9 +29,11 @@ x86_kernels  := $(wildcard $(addprefix src/kernels/,avx2.c avxvnni.c avx512vnni.
 arm_kernels  := $(wildcard $(addprefix src/kernels/,neon.c neondot.c))
 wasm_kernels := $(wildcard $(addprefix src/kernels/,simd128.c relaxed.c))
 isa_kernels  := $(x86_kernels) $(arm_kernels) $(wasm_kernels)
-lib_sources  := $(filter-out src/cli/% src/wasm/% $(isa_kernels),$(wildcard src/*.c src/*/*.c))
+threads      := src/base/thread_posix.c src/base/thread_wasm.c
+lib_sources  := $(filter-out src/cli/% src/wasm/% $(isa_kernels) $(threads),$(wildcard src/*.c src/*/*.c))
 run_sources  := $(wildcard src/cli/*.c)
 unit_sources := $(wildcard tests/unit/*.c)
+checkasm_sources := $(wildcard tests/checkasm/*.c)
 fuzz_sources := $(wildcard tests/fuzz/fuzz_*.c)
 driver_sources := $(wildcard tests/*/*_driver.c)
 c_files      := $(wildcard src/*.[ch] src/*/*.[ch] tests/*/*.[ch])
@@ -51,22 +56,45 @@ $(if $(refused),$(error $(refused) would change results between builds (docs/NUM
 
 # Kernels of an instruction set: those of the machine's family, chosen at run time (src/kernels/table.c).
 host         := $(shell $(CC) -dumpmachine)
-host_kernels := $(if $(filter x86_64-%,$(host)),$(x86_kernels))$(if $(filter aarch64-%,$(host)),$(arm_kernels))
+host_kernels := $(if $(filter x86_64-%,$(host)),$(x86_kernels))$(if $(filter aarch64-% arm64-%,$(host)),$(arm_kernels))
 native_kernels := $(host_kernels)
 asan_kernels   := $(host_kernels)
 m32_kernels    :=
+arm64_kernels  := $(arm_kernels)
 fuzz_kernels   := $(host_kernels)
+
+natives := native asan m32 arm64 fuzz
+wasms   := simd128 simd128-threads relaxed relaxed-threads
+
+EMCC     ?= build/emscripten/emcc
+WASM_OPT ?= build/emscripten/wasm-opt
+
+$(foreach name,$(natives),$(eval $(name)_platform := $(wildcard src/base/thread_posix.c)))
+$(foreach name,$(wasms),$(eval $(name)_platform := src/base/thread_wasm.c))
+$(foreach name,$(wasms),$(eval $(name)_kernels := $(if $(findstring relaxed,$(name)),$(wasm_kernels),src/kernels/simd128.c)))
 
 native_cc := $(CC)
 asan_cc   := $(CC)
 m32_cc    := $(CC)
+arm64_cc  := aarch64-linux-gnu-gcc
+arm64_ar  := aarch64-linux-gnu-ar
 fuzz_cc    = $(CLANG)
+$(foreach name,$(wasms),$(eval $(name)_cc := $(EMCC)))
 
 # -DNDEBUG: the library never ends the process that it is part of; its asserts run in the other configurations.
 native_flags := -O3 -DNDEBUG
 asan_flags   := -O1 -g -fno-omit-frame-pointer -fsanitize=$(sanitizers)
 m32_flags    := -O2 -g -m32 -msse2 -mfpmath=sse -idirafter /usr/include/$(host)
+arm64_flags  := -O3 -g -static
 fuzz_flags   := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,$(sanitizers)
+$(foreach name,$(natives),$(eval $(name)_flags += -pthread))
+
+# What every browser with SIMD has. Nothing here links pthreads: JavaScript lends the threads (src/base/thread_wasm.c).
+wasm_flags            := -O3 -DNDEBUG -msimd128 -mbulk-memory -mnontrapping-fptoint -msign-ext -mmutable-globals
+simd128_flags         := $(wasm_flags)
+relaxed_flags         := $(wasm_flags) -DML_RELAXED
+simd128-threads_flags := $(simd128_flags) -sWASM_WORKERS
+relaxed-threads_flags := $(relaxed_flags) -sWASM_WORKERS
 
 # Files that need an instruction set get its flag here, and no other file does, so that a machine without it never
 # meets one of its instructions.
@@ -74,6 +102,11 @@ isa_flags :=
 build/%/src/kernels/avx2.o:       isa_flags := -mavx2
 build/%/src/kernels/avxvnni.o:    isa_flags := -mavx2 -mavxvnni
 build/%/src/kernels/avx512vnni.o: isa_flags := -mavx512f -mavx512vnni
+# gcc's first scheduling pass moves all loads of a NEON tile to its front, more than there are registers for.
+in_order := -fno-schedule-insns -Wno-ignored-optimization-argument
+build/%/src/kernels/neon.o:       isa_flags := $(in_order)
+build/%/src/kernels/neondot.o:    isa_flags := $(in_order) -march=armv8.2-a+dotprod
+build/%/src/kernels/relaxed.o:    isa_flags := -mrelaxed-simd
 # Eight lanes as an array, inlined everywhere and then checked at every access, take a compiler minutes.
 build/asan/src/kernels/scalar.o build/fuzz/src/kernels/scalar.o: isa_flags := -fno-inline
 
@@ -82,12 +115,13 @@ build/asan/src/kernels/scalar.o build/fuzz/src/kernels/scalar.o: isa_flags := -f
 # $(call record,TEXT): rewrites the target only if its content changes, so that what depends on it is remade just then.
 record = $(Q)mkdir -p $(@D); printf '%s\n' '$1' | cmp -s - $@ || printf '%s\n' '$1' >$@
 
-# $(eval $(call configuration,NAME)): objects, library and programs of build/NAME.
+# $(eval $(call configuration,NAME)): objects and library of build/NAME.
 define configuration
-$1_compile   = $$($1_cc) -std=c11 $$($1_flags) -Isrc -pthread $$(CFLAGS) $$(same_bits)
-$1_lib      := $$(patsubst %.c,build/$1/%.o,$$(lib_sources) $$($1_kernels))
+$1_compile   = $$($1_cc) -std=c11 $$($1_flags) -Isrc $$(CFLAGS) $$(same_bits)
+$1_lib      := $$(patsubst %.c,build/$1/%.o,$$(lib_sources) $$($1_platform) $$($1_kernels))
 $1_run      := $$(run_sources:%.c=build/$1/%.o)
 $1_unit     := $$(unit_sources:%.c=build/$1/%.o)
+$1_checkasm := $$(checkasm_sources:%.c=build/$1/%.o)
 
 build/$1/flags.txt: FORCE
 	$$(call record,$$($1_compile) | $$(src_warnings) | $$(shell $$($1_cc) -dumpfullversion -dumpversion 2>&1))
@@ -104,8 +138,14 @@ build/$1/%.o: %.c build/$1/flags.txt
 build/$1/libml.a: $$($1_lib) build/$1/members.txt
 	$$(say) AR $$@
 	$$(Q)rm -f $$@
-	$$(Q)$$(AR) rcs $$@ $$($1_lib)
+	$$(Q)$$(or $$($1_ar),$$(AR)) rcs $$@ $$($1_lib)
 
+-include $$($1_lib:.o=.d) $$($1_run:.o=.d) $$($1_unit:.o=.d) $$($1_checkasm:.o=.d)
+endef
+$(foreach name,$(natives) $(wasms),$(eval $(call configuration,$(name))))
+
+# $(eval $(call programs,NAME)): programs of build/NAME that run on the machine itself.
+define programs
 build/$1/ml_run: $$($1_run) build/$1/libml.a
 	$$(say) LINK $$@
 	$$(Q)$$($1_compile) -o $$@ $$^ -lm
@@ -114,8 +154,11 @@ build/$1/test_unit: $$($1_unit) build/$1/libml.a
 	$$(say) LINK $$@
 	$$(Q)$$($1_compile) -o $$@ $$^ -lm
 
--include $$($1_lib:.o=.d) $$($1_run:.o=.d) $$($1_unit:.o=.d)
+build/$1/checkasm: $$($1_checkasm) build/$1/libml.a
+	$$(say) LINK $$@
+	$$(Q)$$($1_compile) -o $$@ $$^ -lm
 endef
+$(foreach name,$(natives),$(eval $(call programs,$(name))))
 
 # $(eval $(call driver,CONFIGURATION,SOURCE)): a program by which a test in another language reaches the library.
 define driver
@@ -126,8 +169,37 @@ build/$1/$(notdir $2): build/$1/$2.o build/$1/libml.a
 -include build/$1/$2.d
 endef
 
-$(foreach name,native asan m32 fuzz,$(eval $(call configuration,$(name))))
 $(foreach name,native asan m32,$(foreach source,$(driver_sources:.c=),$(eval $(call driver,$(name),$(source)))))
+
+# $(eval $(call wasm_programs,NAME)): the module of build/NAME, and test programs for Node.
+#
+# The module is what the linker made, without Emscripten's JavaScript (`bare`): js/heap.js is all it needs. Its memory
+# is made by JavaScript at the size that a model needs, so the module takes any from a megabyte to 4 GB.
+define wasm_programs
+build/$1/linked.wasm: build/$1/src/wasm/exports.o $$($1_lib) src/wasm/exports.txt build/$1/members.txt
+	$$(say) LINK $$@
+	$$(Q)sed -n 's/^ml_/_ml_/p' src/wasm/exports.txt >build/$1/exports.txt
+	$$(Q)$$($1_compile) $$(wasm_link) -sEXPORTED_FUNCTIONS=@build/$1/exports.txt -o $$@ $$(filter %.o,$$^)
+
+build/wasm/$1.wasm: build/$1/linked.wasm
+	$$(say) WASM $$@
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(WASM_OPT) -O3 --strip-debug --strip-producers -o $$@ $$<
+
+build/$1/test_unit.mjs: $$($1_unit) $$($1_lib)
+	$$(say) LINK $$@
+	$$(Q)$$($1_compile) $$(node_link) -o $$@ $$^
+
+build/$1/checkasm.mjs: $$($1_checkasm) $$($1_lib)
+	$$(say) LINK $$@
+	$$(Q)$$($1_compile) $$(node_link) -o $$@ $$^
+
+-include build/$1/src/wasm/exports.d
+endef
+wasm_link := --oformat=bare -Wno-experimental --no-entry -sSTRICT -sFILESYSTEM=0 -sMALLOC=emmalloc -sSTACK_SIZE=128KB \
+  -sIMPORTED_MEMORY -sALLOW_MEMORY_GROWTH -sINITIAL_MEMORY=1MB -sMAXIMUM_MEMORY=4GB
+node_link := -sENVIRONMENT=node -sNODERAWFS -sEXIT_RUNTIME -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB
+$(foreach name,$(wasms),$(eval $(call wasm_programs,$(name))))
 
 # One fuzzing program for each tests/fuzz/fuzz_*.c.
 fuzz_programs := $(fuzz_sources:tests/fuzz/%.c=build/fuzz/%)
@@ -159,8 +231,8 @@ FORCE:
 # ---------------------------------------------------------------- targets
 
 .PHONY: replay-native replay-m32
-.PHONY: help native demo check test hf ids fuzz fuzz-programs goldens format lint clean
-.PHONY: machine-to-build machine-to-test venv venv-hf
+.PHONY: help native demo check test hf ids parity fuzz fuzz-programs goldens format lint clean
+.PHONY: machine-to-build machine-to-test machine-to-cross venv venv-hf
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/make \1@\2/p' Makefile | expand -t 1 | awk -F@ '{printf "  %-16s %s\n", $$1, $$2}'
@@ -178,7 +250,7 @@ demo: machine-to-build venv ## make a small model with random weights, look at i
 check: machine-to-test venv ## the tests for every edit, under a minute: style, repository rules, unit, tools, goldens
 	@build/venv/bin/python tests/run.py check
 
-test: machine-to-test venv venv-hf ## every test: check, sanitizers, 32-bit, live comparison with transformers, fuzzing
+test: machine-to-test machine-to-cross venv venv-hf ## every test: check, sanitizers, 32-bit, ARM, live comparison with transformers, fuzzing
 	@build/venv/bin/python tests/run.py all
 
 hf: machine-to-build venv-hf ## compare with Hugging Face transformers on models made at random
@@ -188,6 +260,9 @@ ids: machine-to-build venv-hf ## compare token ids with the tokenizers library o
 	@build/venv-hf/bin/python tools/tokenizer_sources.py fetch
 	@$(MAKE) --no-print-directory build/native/ids_driver
 	@build/venv-hf/bin/python tests/ids/compare.py
+
+parity: machine-to-test machine-to-cross venv ## the same bits from every build, kernel table, thread count, batch and layout
+	@build/venv/bin/python tests/run.py --only parity-all
 
 SECONDS := 60
 fuzz: machine-to-test venv ## fuzz each target for SECONDS=60
@@ -218,6 +293,8 @@ machine-to-build:
 	@tools/setup-native.sh build
 machine-to-test:
 	@tools/setup-native.sh
+machine-to-cross:
+	@tools/setup-arm64.sh
 venv: machine-to-build
 	@tools/setup-python.sh
 venv-hf: machine-to-build
