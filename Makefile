@@ -231,7 +231,7 @@ FORCE:
 # ---------------------------------------------------------------- targets
 
 .PHONY: replay-native replay-m32
-.PHONY: help native demo check test hf ids parity fuzz fuzz-programs goldens format lint clean
+.PHONY: help native demo check test hf ids models parity fuzz fuzz-programs goldens format lint clean
 .PHONY: machine-to-build machine-to-test machine-to-cross venv venv-hf
 
 help: ## this list
@@ -260,6 +260,9 @@ ids: machine-to-build venv-hf ## compare token ids with the tokenizers library o
 	@build/venv-hf/bin/python tools/tokenizer_sources.py fetch
 	@$(MAKE) --no-print-directory build/native/ids_driver
 	@build/venv-hf/bin/python tests/ids/compare.py
+
+models: machine-to-build venv ## fetch two small published models (330 MB) and convert them, into build/models; NAMES=... others
+	@build/venv/bin/python tools/fetch_models.py $(NAMES)
 
 parity: machine-to-test machine-to-cross venv ## the same bits from every build, kernel table, thread count, batch and layout
 	@build/venv/bin/python tests/run.py --only parity-all
