@@ -85,27 +85,29 @@ static ml_status encode_byte_level(encoding *e, const uint8_t *text, size_t size
 
 /* ---------------------------------------------------------------- SentencePiece */
 
-/* Appends the byte tokens of a character that is no token; nothing at all if one of them is missing. */
-static void put_bytes(encoding *e, const uint8_t *bytes, size_t size) {
-  const uint32_t *of_byte = e->t->vocabulary.of_byte;
+static bool has_byte_tokens(const ml_vocabulary *vocabulary, const uint8_t *bytes, size_t size) {
   for (size_t i = 0; i < size; i++)
-    if (of_byte[bytes[i]] == ML_NO_TOKEN) return;
-  for (size_t i = 0; i < size; i++) put_symbol(e, of_byte[bytes[i]]);
+    if (vocabulary->of_byte[bytes[i]] == ML_NO_TOKEN) return false;
+  return true;
 }
 
-/* Appends a character, which is `size` bytes, to the piece, or begins a new piece with it where there is a seam. A
- * character that is dropped leaves its neighbours side by side. `last_label` is that of the piece's last symbol. */
+/* Appends a character, which is `size` bytes, to the piece, or begins a new piece with it where there is a seam. One that
+ * has neither a symbol nor all byte tokens is dropped as if it had never been there. `last_label` is that of the piece's
+ * last symbol. */
 static ml_status put_character(encoding *e, uint32_t symbol, uint8_t label, const uint8_t *bytes, size_t size,
                                uint8_t *last_label) {
-  if (symbol == ML_NO_TOKEN) label = ML_LABEL_BYTE;
+  const ml_vocabulary *vocabulary = &e->t->vocabulary;
+  if (symbol == ML_NO_TOKEN) {
+    if (!has_byte_tokens(vocabulary, bytes, size)) return ML_OK;
+    label = ML_LABEL_BYTE;
+  }
   if (e->n_symbols && ml_seams_between(e->t->seams, *last_label, label)) ML_TRY(finish_piece(e));
   ML_TRY(reserve_symbols(e, ML_UTF8_MAX));
-  size_t n_before = e->n_symbols;
   if (symbol != ML_NO_TOKEN)
     put_symbol(e, symbol);
   else
-    put_bytes(e, bytes, size);
-  if (e->n_symbols > n_before) *last_label = label;
+    for (size_t i = 0; i < size; i++) put_symbol(e, vocabulary->of_byte[bytes[i]]);
+  *last_label = label;
   return ML_OK;
 }
 
