@@ -64,7 +64,7 @@ static void append_run(text *out, const uint8_t *run, size_t n) {
 
 /* Replace, ByteFallback, Fuse and, where there is a prefix, Strip. */
 static void decode_sentencepiece(const tiny_mlt *mlt, const sequence *ids, text *out) {
-  uint8_t run[MOST_IDS + 3];
+  uint8_t run[MOST_IDS + 3] = {0};
   size_t run_size = 0;
   out->size = 0;
   for (size_t i = 0; i < ids->n; i++) {

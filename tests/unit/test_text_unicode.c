@@ -106,7 +106,10 @@ TEST(text_nfc_of_some_texts) {
       {"a\u0323\u0302", "\u1ead"}, /* two steps */
       {"a\u0302\u0323", "\u1ead"}, /* marks out of order */
       {"\u00e2\u0323", "\u1ead"},  /* taken apart and put together */
-      {"a\u0315\u0300\u05ae" "b", "\u00e0\u05ae\u0315" "b"},
+      {"a\u0315\u0300\u05ae"
+       "b",
+       "\u00e0\u05ae\u0315"
+       "b"},
       {"a\u0301\u0301", "\u00e1\u0301"}, /* the second is blocked */
       {"a\u0327\u0301", "\u00e1\u0327"},
       {"\u0958", "\u0915\u093c"}, /* excluded from composition */
