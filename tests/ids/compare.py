@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
@@ -57,9 +58,8 @@ class Result:
 class Library:
     """The tokenizers library on one tokenizer.json."""
 
-    def __init__(self, path: Path) -> None:
-        document = json.loads(path.read_text())
-        document["truncation"] = document["padding"] = None
+    def __init__(self, document: dict[str, Any]) -> None:
+        document = document | {"truncation": None, "padding": None}
         self.whole = Tokenizer.from_str(json.dumps(document))
         self.added = [token["content"] for token in document["added_tokens"]]
         document["added_tokens"] = []
@@ -171,7 +171,7 @@ def compare_tokenizer(folder: Path, program: Path, seed: int) -> list[Result]:
     """All comparisons of one fetched tokenizer with src/text."""
     driver = Driver(program, folder / "model.mlt")
     tokenizer = mlt.read_tokenizer(driver.mlt)
-    library = Library(folder / "tokenizer.json")
+    library = Library(json.loads((folder / "tokenizer.json").read_text()))
     texts = corpus_of(tokenizer, library.added, seed)
     results = [
         compare_encoding("added tokens", texts, lambda t: driver.encode(ENCODE, t), library.encode),
@@ -191,7 +191,7 @@ def compare_reference(folder: Path, seed: int, every: int) -> list[Result]:
     from reference_encoder import ReferenceTokenizer
 
     reference = ReferenceTokenizer(mlt.read_tokenizer(folder / "model.mlt"))
-    library = Library(folder / "tokenizer.json")
+    library = Library(json.loads((folder / "tokenizer.json").read_text()))
     texts = corpus_of(reference.file, library.added, seed)
     texts = [named for named in texts if len(named[1]) < 200][seed % every :: every]
 
