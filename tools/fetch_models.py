@@ -41,14 +41,8 @@ CHUNK = 1 << 20
 VARIANTS = {"q8": ["--wtype", "q8_0"], "q4": ["--wtype", "q4_0", "--mixed", "default"]}
 # The files that decide what a conversion gives.
 CONVERTER = (
-    "check*.py",
-    "conver*.py",
-    "gguf_*.py",
-    "hf_*.py",
-    "ml[bt]*.py",
-    "model_*.py",
-    "quant.py",
-    "tokenizer_*.py",
+    *("check*.py", "conver*.py", "gguf_*.py", "hf_*.py", "importance*.py", "ml[bt]*.py", "model_*.py"),
+    *("quant.py", "safetensors*.py", "tiny.py", "tokenizer_*.py"),
 )
 
 
