@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "format/imatrix.h"
 #include "test.h"
+#include "tiny_file.h"
 
 /* ---------------------------------------------------------------- writing */
 
@@ -253,4 +254,35 @@ TEST(imatrix_survives_any_bit_flip) {
     }
     free(bytes);
   }
+}
+
+/* ---------------------------------------------------------------- gathering */
+
+/* A step that ends in ML_E_NUMERIC leaves nothing in the sums that is not finite. */
+TEST(imatrix_of_a_model_that_runs_away) {
+  uint8_t header[ML_MLB_HEADER_SIZE];
+  tiny_header(header);
+  tiny_file file = tiny_build(header, NULL);
+  REQUIRE(file.bytes != NULL);
+  tiny_put_f32(file.bytes + 11136, 0, NAN); /* attn_norm of layer 1: test_mlb_walk.c */
+  ml_model *model;
+  ml_imatrix *imatrix;
+  ml_session *session;
+  REQUIRE(ml_model_open(&model, file.bytes, file.size, NULL, NULL) == ML_OK);
+  REQUIRE(ml_imatrix_new(&imatrix, model, NULL, NULL) == ML_OK);
+  REQUIRE(ml_session_new(&session, model, &(ml_session_options){.imatrix = imatrix}, NULL) == ML_OK);
+  CHECK_EQ_I64(ml_session_eval(session, (int32_t[]){1, 2}, 2, NULL), ML_E_NUMERIC);
+  uint64_t size = ml_imatrix_size(imatrix);
+  uint8_t *bytes = malloc((size_t)size);
+  REQUIRE(bytes != NULL);
+  ml_imatrix_write(imatrix, bytes);
+  CHECK_EQ_I64(ml_imatrix_check(bytes, (size_t)size, NULL), ML_OK);
+  CHECK_EQ_U64(ml_read_u64(bytes + 24), 2); /* tokens that went through layer 0 */
+  CHECK_EQ_U64(ml_read_u64(bytes + 32), 0); /* and reached the classifier */
+  CHECK(ml_read_u64(bytes + 40) != 0);
+  free(bytes);
+  ml_session_free(session);
+  ml_imatrix_free(imatrix);
+  ml_model_free(model);
+  tiny_free(&file);
 }
