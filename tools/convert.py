@@ -19,6 +19,7 @@ then nothing is left in OUT_DIR.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -197,4 +198,5 @@ def _print_report(out: Path, checkpoint: Checkpoint, planned: Planned, report: R
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that nothing half-made is left then, either
     sys.exit(main())

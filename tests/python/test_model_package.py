@@ -2,9 +2,14 @@
 
 import hashlib
 import json
+import signal
+import subprocess
+import sys
+import time
 
 import convert
 import numpy as np
+import pytest
 from converting import refused, run
 from gguf_twins import write_twin
 from tiny_checkpoints import CONFIGS, byte_tokenizer, random_tensors, write_folder
@@ -93,6 +98,21 @@ def test_existing_folders(tmp_path, capsys):
     (foreign / "thesis.txt").write_text("precious")
     assert "name a new one" in refused(capsys, folder, foreign, "--force")
     assert "no such folder" in refused(capsys, folder, tmp_path / "missing" / "out")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_conversion_leaves_nothing(number, tmp_path):
+    config = CONFIGS["llama"] | {"vocab_size": 200_000}  # a second's work
+    folder = write_folder(tmp_path / "hf", config, random_tensors(config), "BF16")
+    command = [sys.executable, convert.__file__, str(folder), str(tmp_path / "out"), "--wtype", "q4_0"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not list(tmp_path.glob(".out.*/.model.mlb.*")):
+        time.sleep(0.005)
+    process.send_signal(number)
+    _, printed = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert printed.endswith("convert.py: interrupted; nothing was written\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["hf"]
 
 
 def test_failed_conversion_leaves_an_old_package_as_it_was(tmp_path, capsys):
