@@ -1,12 +1,12 @@
 """Fixtures of the token id tests: the driver program and the published tokenizers."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import tokenizer_sources
-from driver import Driver
+from driver import OpenDriver
 
 
 @pytest.fixture(scope="session")
@@ -19,13 +19,16 @@ def ids_driver(root: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def published(ids_driver: Path) -> Callable[[str], Driver]:
+def published(ids_driver: Path) -> Iterator[Callable[[str], OpenDriver]]:
     """published("qwen3"): the driver on a fetched tokenizer. Skips the test when it was not fetched."""
+    drivers: dict[str, OpenDriver] = {}
 
-    def find(name: str) -> Driver:
+    def find(name: str) -> OpenDriver:
         folder = tokenizer_sources.fetched().get(name)
         if folder is None:
             pytest.skip("published tokenizers are not fetched (`make ids` or tools/tokenizer_sources.py fetch)")
-        return Driver(ids_driver, folder / "model.mlt")
+        return drivers.setdefault(name, OpenDriver(ids_driver, folder / "model.mlt"))
 
-    return find
+    yield find
+    for driver in drivers.values():
+        driver.close()

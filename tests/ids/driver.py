@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import struct
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 FAILURE = 0xFFFFFFFF
 
@@ -24,6 +26,9 @@ class Failure:
 
     status: int
     message: str
+
+
+Answer = tuple[tuple[int, ...] | Failure, bytes]
 
 
 @dataclass
@@ -47,35 +52,58 @@ class Driver:
             for sizes, rest in self._answers(requests, pieces=True)
         ]
 
-    def _answers(
-        self, requests: Iterable[bytes], pieces: bool = False
-    ) -> Iterator[tuple[tuple[int, ...] | Failure, bytes]]:
+    def _answers(self, requests: Iterable[bytes], pieces: bool = False) -> Iterator[Answer]:
         """The numbers of each answer, and the bytes of the pieces behind them."""
         with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as answered:
+            count = 0
             for request in requests:
                 asked.write(request)
+                count += 1
             asked.seek(0)
             done = subprocess.run(
-                [self.program, self.mlt], stdin=asked, stdout=answered, stderr=subprocess.PIPE, text=False, check=False
+                [self.program, self.mlt], stdin=asked, stdout=answered, stderr=subprocess.PIPE, check=False
             )
             if done.returncode != 0:
                 raise RuntimeError(f"{self.program.name} exit {done.returncode}: {done.stderr.decode()[-2000:]}")
             answered.seek(0)
-            data = answered.read()
-        at = 0
-        while at < len(data):
-            (count,) = struct.unpack_from("<I", data, at)
-            at += 4
-            if count == FAILURE:
-                status, size = struct.unpack_from("<II", data, at)
-                at += 8 + size
-                yield Failure(status, data[at - size : at].decode()), b""
-                continue
-            numbers = struct.unpack_from(f"<{count}i", data, at)
-            at += 4 * count
-            size = sum(numbers) if pieces else 0
-            yield numbers, data[at : at + size]
-            at += size
+            for _ in range(count):
+                yield _read_answer(answered, pieces)
+
+
+class OpenDriver(Driver):
+    """The same with a process that stays, for single questions to a tokenizer that takes long to load."""
+
+    @functools.cached_property
+    def process(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([self.program, self.mlt], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def _answers(self, requests: Iterable[bytes], pieces: bool = False) -> Iterator[Answer]:
+        for request in requests:
+            self.process.stdin.write(request)
+            self.process.stdin.flush()
+            yield _read_answer(self.process.stdout, pieces)
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.stdout.close()
+        if self.process.wait(60) != 0:
+            raise RuntimeError(f"{self.program.name} exit {self.process.returncode}")
+
+
+def _read_answer(stream: IO[bytes], pieces: bool) -> Answer:
+    (count,) = struct.unpack("<I", _read_exactly(stream, 4))
+    if count == FAILURE:
+        status, size = struct.unpack("<II", _read_exactly(stream, 8))
+        return Failure(status, _read_exactly(stream, size).decode()), b""
+    numbers = struct.unpack(f"<{count}i", _read_exactly(stream, 4 * count))
+    return numbers, _read_exactly(stream, sum(numbers) if pieces else 0)
+
+
+def _read_exactly(stream: IO[bytes], size: int) -> bytes:
+    data = stream.read(size)
+    if len(data) != size:
+        raise RuntimeError(f"the driver's answer ends after {len(data)} of {size} bytes")
+    return data
 
 
 def _cut(data: bytes, sizes: tuple[int, ...]) -> Iterator[bytes]:

@@ -150,9 +150,10 @@ int main(int argc, char **argv) {
       decode(decoder, &payload, command == 'd');
     else
       encode(tokenizer, &payload, command);
+    fflush(stdout); /* somebody may wait for it before asking on */
   }
   ml_decoder_free(decoder);
   ml_tokenizer_free(tokenizer);
   free(payload.data);
-  return fflush(stdout) == 0 ? 0 : 2;
+  return ferror(stdout) ? 2 : 0;
 }
