@@ -1,5 +1,6 @@
 """GGUF files that are broken, hostile, or odd but valid."""
 
+import shutil
 import struct
 
 import convert
@@ -441,3 +442,28 @@ def test_config_of_gemma_3_has_both_rotary_settings(tmp_path):
     assert found["rope_parameters"]["full_attention"] == {"rope_type": "linear", "factor": 8.0, "rope_theta": 1000000.0}
     assert found["rope_parameters"]["sliding_attention"] == {"rope_type": "default", "rope_theta": 10000.0}
     assert found["layer_types"] == ["sliding_attention"] * 5 + ["full_attention"]
+
+
+@pytest.mark.parametrize("case", ["llama-llama3", "gemma3", "qwen3_5"])
+def test_flipped_header_is_converted_or_refused(case, tmp_path, capsys):
+    """Whole conversions of files with a byte changed somewhere before the weights: never another exception."""
+    config = CONFIGS[case]
+    twin = write_twin(tmp_path / "twin.gguf", config, random_tensors(config), "Q8_0")
+    whole = twin.read_bytes()
+    tensors = open_gguf(twin).tensors
+    ends = [whole.index(text(next(iter(tensors)))), min(tensor.offset for tensor in tensors.values())]
+    rng = np.random.default_rng(5)
+    outcomes = {0: 0, 1: 0}
+    for at in np.concatenate([rng.choice(end, 20, replace=False) for end in ends]):  # of the keys, and of all
+        flipped = bytearray(whole)
+        flipped[at] ^= 1 << int(rng.integers(8))
+        twin.write_bytes(flipped)
+        out = tmp_path / "out"
+        status = convert.main([str(twin), str(out), "--quiet"])
+        outcomes[status] += 1
+        printed = capsys.readouterr().err
+        assert printed.count("\n") == status, printed
+        assert out.exists() == (status == 0)
+        if status == 0:
+            shutil.rmtree(out)
+    assert outcomes[0] and outcomes[1], outcomes
