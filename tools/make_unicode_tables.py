@@ -272,8 +272,10 @@ def versions(values: list[int], found: Nfc) -> list[str]:
 def render() -> str:
     found = probe_nfc()
     values = values_of_all(found)
-    blocks = {tuple(values[start : start + BLOCK]) for start in range(0, END, BLOCK)}
-    must(len(blocks) <= 256, "a block number fits a byte")
+    blocks = [values[start : start + BLOCK] for start in range(0, END, BLOCK)]
+    uniform = {block[0] for block in blocks if len(set(block)) == 1}
+    n_blocks = len(uniform) + sum(len(set(block)) > 1 for block in blocks)
+    must(n_blocks <= 256, "a block number fits a byte")
     packed, seconds = pack_decompositions(found)
     n_pairs = sum(1 for c in found.steps if len(found.steps[c]) == 2 and c not in found.excluded)
     classes, digits, marks = versions(values, found)
@@ -290,7 +292,7 @@ def render() -> str:
 #define NEVER_COMPOSES 0x80000000u
 
 enum {{
-  N_DISTINCT_BLOCKS = {len(blocks)}, /* of {BLOCK} code points */
+  N_BLOCKS = {n_blocks}, /* of {BLOCK} code points; those that are all of one value are kept once */
   N_DECOMPOSITIONS = {len(found.steps)},
   N_COMPOSITIONS = {n_pairs}
 }};

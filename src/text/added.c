@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "text/utf8.h"
 
 /* ---------------------------------------------------------------- building */
 
@@ -22,7 +23,9 @@ static uint32_t add_child(ml_added *added, uint32_t node, uint8_t byte) {
   return child;
 }
 
+/* Tokens that are not whole characters are left out: they could match half of one. */
 static void add_token(ml_added *added, uint32_t id, const uint8_t *bytes, uint32_t size) {
+  if (ml_utf8_valid_prefix(bytes, size) < size) return;
   uint32_t node = 0;
   for (uint32_t i = size; i-- > 0;) {
     uint32_t child = find_child(added, node, bytes[i]);

@@ -26,7 +26,8 @@ typedef struct ml_added {
   uint32_t child_of_root[256];
 } ml_added;
 
-/* Takes the nodes from an arena and, where it is a real one, puts in the tokens with attr ML_MLT_ADDED, but empty ones. */
+/* Takes the nodes from an arena and, where it is a real one, puts in the tokens with attr ML_MLT_ADDED. Empty ones,
+ * and those that are not UTF-8, never match. */
 void ml_added_place(ml_added *added, const ml_mlt *mlt, const ml_vocabulary *vocabulary, ml_arena *arena);
 
 typedef struct ml_added_match {

@@ -26,31 +26,32 @@ static const uint8_t *next_run(const uint8_t *at, run *out) {
   return at;
 }
 
-/* The number of a block equal to `values`, which is added if it is new. */
-static uint8_t intern_block(ml_unicode *unicode, uint32_t *n_blocks, const uint8_t *values) {
-  for (uint32_t i = *n_blocks; i-- > 0;)
-    if (memcmp(unicode->blocks[i], values, ML_UNICODE_BLOCK) == 0) return (uint8_t)i;
-  assert(*n_blocks < N_DISTINCT_BLOCKS);
-  memcpy(unicode->blocks[*n_blocks], values, ML_UNICODE_BLOCK);
-  return (uint8_t)(*n_blocks)++;
-}
-
 static void unpack_values(ml_unicode *unicode) {
   const uint8_t *at = packed_runs;
-  uint8_t values[ML_UNICODE_BLOCK];
-  run current = {0, 0};
+  uint16_t uniform[256] = {0}; /* value -> 1 + the block that is all of it, which is kept once; 0: none yet */
   uint32_t n_blocks = 0;
-  for (uint32_t block = 0; block < ML_UNICODE_N_BLOCKS; block++) {
-    for (uint32_t filled = 0; filled < ML_UNICODE_BLOCK;) {
+  run current = {0, 0};
+  for (uint32_t i = 0; i < ML_UNICODE_N_BLOCKS; i++) {
+    if (current.length == 0) at = next_run(at, &current);
+    bool is_uniform = current.length >= ML_UNICODE_BLOCK;
+    if (is_uniform && uniform[current.value]) {
+      unicode->block_of[i] = (uint8_t)(uniform[current.value] - 1);
+      current.length -= ML_UNICODE_BLOCK;
+      continue;
+    }
+    assert(n_blocks < N_BLOCKS);
+    if (is_uniform) uniform[current.value] = (uint16_t)(n_blocks + 1);
+    uint8_t *values = unicode->blocks[n_blocks];
+    unicode->block_of[i] = (uint8_t)n_blocks++;
+    for (uint32_t filled = 0, n; filled < ML_UNICODE_BLOCK; filled += n) {
       if (current.length == 0) at = next_run(at, &current);
-      uint32_t room = ML_UNICODE_BLOCK - filled, n = current.length < room ? current.length : room;
+      uint32_t room = ML_UNICODE_BLOCK - filled;
+      n = current.length < room ? current.length : room;
       memset(values + filled, current.value, n);
-      filled += n;
       current.length -= n;
     }
-    unicode->block_of[block] = intern_block(unicode, &n_blocks, values);
   }
-  assert(at == packed_runs + sizeof packed_runs && current.length == 0);
+  assert(n_blocks == N_BLOCKS && at == packed_runs + sizeof packed_runs && current.length == 0);
 }
 
 /* ---------------------------------------------------------------- decompositions */
@@ -95,7 +96,7 @@ static void unpack_decompositions(ml_unicode *unicode) {
 
 ml_unicode *ml_unicode_place(ml_arena *arena) {
   ml_unicode *unicode = ml_arena_take(arena, 1, sizeof *unicode);
-  void *blocks = ml_arena_take(arena, N_DISTINCT_BLOCKS, ML_UNICODE_BLOCK);
+  void *blocks = ml_arena_take(arena, N_BLOCKS, ML_UNICODE_BLOCK);
   ml_decomposition *decompositions = ml_arena_take(arena, N_DECOMPOSITIONS, sizeof *decompositions);
   if (!unicode) return NULL;
   unicode->blocks = blocks;

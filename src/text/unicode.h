@@ -44,7 +44,7 @@ enum {
 
 /* 80 KB, in the owner's arena. */
 typedef struct ml_unicode {
-  uint8_t block_of[ML_UNICODE_N_BLOCKS]; /* code point / 256 -> block: equal ones are kept once */
+  uint8_t block_of[ML_UNICODE_N_BLOCKS]; /* code point / 256 -> block; those all of one value are kept once */
   uint8_t (*blocks)[ML_UNICODE_BLOCK];   /* values */
   ml_decomposition *decompositions;      /* by rising composite */
   uint16_t

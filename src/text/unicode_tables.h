@@ -9,7 +9,7 @@
 #define NEVER_COMPOSES 0x80000000u
 
 enum {
-  N_DISTINCT_BLOCKS = 142, /* of 256 code points */
+  N_BLOCKS = 143, /* of 256 code points; those that are all of one value are kept once */
   N_DECOMPOSITIONS = 2060,
   N_COMPOSITIONS = 940
 };

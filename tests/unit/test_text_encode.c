@@ -235,6 +235,21 @@ TEST(text_encode_replaces_what_is_not_utf8) {
   }
 }
 
+/* Text is made UTF-8 first, so an added token that is half a character is never found. */
+TEST(text_encode_finds_added_tokens_of_whole_characters_only) {
+  tiny_mlt made = tiny_mlt_new(ML_MLT_BYTE_LEVEL, 0);
+  tiny_mlt_bytes(&made);
+  tiny_mlt_token(&made, ML_MLT_ADDED, "\xA9");
+  tiny_mlt_token(&made, ML_MLT_ADDED, "a\xC3");
+  uint32_t whole = tiny_mlt_token(&made, ML_MLT_ADDED, "\u00e9!");
+  ml_tokenizer *tokenizer = tiny_mlt_open(&made);
+  REQUIRE(tokenizer != NULL);
+  CHECK_IDS(tokenizer, "a\u00e9", ML_ENCODE_SPECIAL, 'a', 0xC3, 0xA9, -1);
+  CHECK_IDS(tokenizer, "a\u00e9!", ML_ENCODE_SPECIAL, 'a', (int32_t)whole, -1);
+  ml_tokenizer_free(tokenizer);
+  tiny_mlt_free(&made);
+}
+
 TEST(text_encode_says_how_many_ids_there_are) {
   uint32_t whole;
   tiny_mlt made = byte_level(0, &whole);
