@@ -1,21 +1,15 @@
 #include "base/pool.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/error.h"
-
-/* Rounds of looking for work before a thread sleeps. The gaps between the jobs of one token are far shorter;
- * the pause between two tokens of a slow reader is longer. */
-enum { SPIN_ROUNDS = 4000 };
+#include "base/thread.h"
 
 struct ml_pool {
   ml_allocator allocator;
   uint32_t n_threads; /* with the caller's */
-  pthread_t threads[ML_MAX_THREADS];
+  ml_thread threads[ML_MAX_THREADS];
   struct worker {
     ml_pool *pool;
     uint32_t part;
@@ -23,53 +17,33 @@ struct ml_pool {
 
   ml_task *task;
   void *context;
-  atomic_uint job;     /* counts jobs: a change is the call to work */
+  ml_bell job;         /* rung for each job, and when the pool closes */
   atomic_uint pending; /* workers that have not finished the present job */
   atomic_bool closing;
-
-  pthread_mutex_t mutex;
-  pthread_cond_t work; /* a job has come, or the pool closes */
 };
 
-static inline void pause_briefly(void) {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
-
-/* Returns when the job number is no longer `seen`. */
+/* Returns the job number when it is no longer `seen`. Looks for a while before it sleeps: the gaps between the jobs of
+ * one token are far shorter, the pause between two tokens of a slow reader is longer. */
 static unsigned await_job(ml_pool *pool, unsigned seen) {
-  for (int round = 0; round < SPIN_ROUNDS; round++) {
-    unsigned job = atomic_load_explicit(&pool->job, memory_order_acquire);
+  for (int round = 0; round < ML_SPIN_ROUNDS; round++) {
+    unsigned job = atomic_load_explicit(&pool->job.rung, memory_order_acquire);
     if (job != seen) return job;
-    pause_briefly();
+    ml_thread_pause();
   }
-  pthread_mutex_lock(&pool->mutex);
-  while (atomic_load(&pool->job) == seen) pthread_cond_wait(&pool->work, &pool->mutex);
-  pthread_mutex_unlock(&pool->mutex);
-  return atomic_load(&pool->job);
+  ml_bell_sleep(&pool->job, seen);
+  return atomic_load(&pool->job.rung);
 }
 
-static void *worker_main(void *argument) {
+static void worker_main(void *argument) {
   struct worker *self = argument;
   ml_pool *pool = self->pool;
   unsigned seen = 0;
   for (;;) {
     seen = await_job(pool, seen);
-    if (atomic_load(&pool->closing)) return NULL;
+    if (atomic_load(&pool->closing)) return;
     pool->task(pool->context, self->part, pool->n_threads);
     atomic_fetch_sub_explicit(&pool->pending, 1, memory_order_release);
   }
-}
-
-/* Makes the new job visible to spinning and to sleeping workers alike. */
-static void announce(ml_pool *pool) {
-  pthread_mutex_lock(&pool->mutex);
-  atomic_fetch_add(&pool->job, 1);
-  pthread_cond_broadcast(&pool->work);
-  pthread_mutex_unlock(&pool->mutex);
 }
 
 ml_status ml_pool_open(ml_pool **out, uint32_t n_threads, const ml_allocator *allocator, ml_error *error) {
@@ -80,14 +54,13 @@ ml_status ml_pool_open(ml_pool **out, uint32_t n_threads, const ml_allocator *al
                    ml_text("none"), ML_NO_OFFSET);
   memset(pool, 0, sizeof *pool);
   pool->allocator = memory;
-  pthread_mutex_init(&pool->mutex, NULL);
-  pthread_cond_init(&pool->work, NULL);
+  ml_bell_init(&pool->job);
   if (n_threads > ML_MAX_THREADS) n_threads = ML_MAX_THREADS;
   pool->n_threads = 1;
   while (pool->n_threads < n_threads) {
     struct worker *worker = &pool->workers[pool->n_threads];
     *worker = (struct worker){pool, pool->n_threads};
-    if (pthread_create(&pool->threads[pool->n_threads], NULL, worker_main, worker) != 0) break;
+    if (!ml_thread_start(&pool->threads[pool->n_threads], worker_main, worker)) break;
     pool->n_threads++;
   }
   *out = pool;
@@ -97,10 +70,9 @@ ml_status ml_pool_open(ml_pool **out, uint32_t n_threads, const ml_allocator *al
 void ml_pool_close(ml_pool *pool) {
   if (!pool) return;
   atomic_store(&pool->closing, true);
-  announce(pool);
-  for (uint32_t i = 1; i < pool->n_threads; i++) pthread_join(pool->threads[i], NULL);
-  pthread_cond_destroy(&pool->work);
-  pthread_mutex_destroy(&pool->mutex);
+  ml_bell_ring(&pool->job);
+  for (uint32_t i = 1; i < pool->n_threads; i++) ml_thread_join(&pool->threads[i]);
+  ml_bell_destroy(&pool->job);
   pool->allocator.release(pool->allocator.user, pool);
 }
 
@@ -114,12 +86,12 @@ void ml_pool_run(ml_pool *pool, ml_task *task, void *context) {
   pool->task = task;
   pool->context = context;
   atomic_store(&pool->pending, pool->n_threads - 1);
-  announce(pool);
+  ml_bell_ring(&pool->job);
   task(context, 0, pool->n_threads);
   /* parts are of equal size, so the wait is short; a sleep would cost more than it saves */
   for (int round = 0; atomic_load_explicit(&pool->pending, memory_order_acquire) != 0; round++)
-    if (round < SPIN_ROUNDS)
-      pause_briefly();
+    if (round < ML_SPIN_ROUNDS)
+      ml_thread_pause();
     else
-      sched_yield();
+      ml_thread_yield();
 }

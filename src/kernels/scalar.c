@@ -7,9 +7,8 @@
 
 #include "kernels/embed.h"
 
-/* Any type in any layout: the meaning of a matrix product, one weight block at a time for all tokens. */
-static void k_matmul(float *y, size_t y_stride, const ml_matrix *w, const ml_rows *x, uint32_t row_begin,
-                     uint32_t row_end) {
+void ml_matmul_any(float *y, size_t y_stride, const ml_matrix *w, const ml_rows *x, uint32_t row_begin,
+                   uint32_t row_end) {
   size_t n_blocks = w->cols / ML_BLOCK;
   for (uint32_t r = row_begin; r < row_end; r++) {
     for (uint32_t t = 0; t < x->n; t++) y[t * y_stride + r] = 0.0f;
@@ -27,10 +26,10 @@ static void k_matmul(float *y, size_t y_stride, const ml_matrix *w, const ml_row
   }
 }
 
-#define k_matmul_q8_0_rows k_matmul
-#define k_matmul_q4_0_rows k_matmul
-#define k_matmul_q8_0_packed k_matmul
-#define k_matmul_q4_0_packed k_matmul
+#define k_matmul_q8_0_rows ml_matmul_any
+#define k_matmul_q4_0_rows ml_matmul_any
+#define k_matmul_q8_0_packed ml_matmul_any
+#define k_matmul_q4_0_packed ml_matmul_any
 
 const ml_kernels ml_kernels_scalar = {
     "scalar",

@@ -38,7 +38,7 @@ enum {
 /* How far below the best, in eighths; all that is UNITS or more below shares the last bucket. */
 static uint32_t bucket_of(ml_candidate item, float best) {
   float below = best - item.logit;
-  return below < UNITS ? (uint32_t)(below * BUCKETS_PER_UNIT) : FAR_BUCKET;
+  return below < (float)UNITS ? (uint32_t)(below * (float)BUCKETS_PER_UNIT) : FAR_BUCKET;
 }
 
 /* The last bucket that is needed to have `wanted` candidates. */

@@ -1,0 +1,232 @@
+/* relaxed.c - wasm with relaxed SIMD, of which two instructions are used: dot products of signed bytes with bytes from 0
+ * to 127. There every machine must give the same: a pair of products is at most 2 * 127 * 127 and fits 16 bits, so
+ * neither the sign of the second operand nor saturation is left open. ml_cpu_relaxed tries it out.
+ *
+ *   relaxed        four products of each row are added to a 32-bit sum: one instruction with AVX-VNNI or ARM's dot
+ *                  products, and five elsewhere on x86
+ *   relaxed_pairs  two products make a 16-bit sum: one instruction on any x86, three on ARM
+ *
+ * Both give the same bits, so the machine may choose: ml_cpu_relaxed_pairs sees which kind it is by what it does with
+ * operands above 127. */
+#include "kernels/vec_simd128.h"
+
+#include "kernels/cpu.h"
+#include "kernels/float_kernels.h"
+#include "kernels/tables.h"
+#include "kernels/tile_simd128.h"
+
+#include "kernels/embed.h"
+
+enum { TILE = 8 }; /* tokens: unpacking four rows pays for itself, though not all sums stay in 16 registers */
+
+/* `small`: 0 ... 127. */
+static inline v128_t dot4(v128_t sum, v128_t x, v128_t small) {
+  return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(x, small, sum);
+}
+
+static inline v128_t dot2(v128_t x, v128_t small) { return wasm_i16x8_relaxed_dot_i8x16_i7x16(x, small); }
+
+/* Inlined, so that `q8` and `pairs` are constants. */
+#define TEMPLATE __attribute__((always_inline)) static inline
+
+/* ---------------------------------------------------------------- nibbles as the small operand */
+
+/* A sum over a block of 32: of 32 bits, or in pairs of 16, which the 16 products of at most 15 * 127 fit that each of
+ * them gets. */
+TEMPLATE v128_t add_four(v128_t sum, v128_t x, v128_t nibbles, const bool pairs) {
+  return pairs ? wasm_i16x8_add(sum, dot2(x, nibbles)) : dot4(sum, x, nibbles);
+}
+
+TEMPLATE v128_t total(v128_t sum, const bool pairs) {
+  return pairs ? wasm_i32x4_extadd_pairwise_i16x8(sum) : sum;
+}
+
+/* Q4_0: the nibbles as they are, 8 too large. Two chains, since one would wait for itself. */
+TEMPLATE v128_t dot_q4(const v128_t *nibbles, const int8_t *x, const int32_t *sum, const bool pairs) {
+  v128_t low = wasm_i32x4_splat(0), high = wasm_i32x4_splat(0);
+#pragma clang loop unroll(full)
+  for (int i = 0; i < 4; i++) {
+    low = add_four(low, spread(x + 4 * i), nibbles[2 * i], pairs);
+    high = add_four(high, spread(x + 16 + 4 * i), nibbles[2 * i + 1], pairs);
+  }
+  v128_t both = pairs ? total(wasm_i16x8_add(low, high), true) : wasm_i32x4_add(low, high);
+  return wasm_i32x4_sub(both, eight_times(sum));
+}
+
+/* Q8_0: w + 128 is 16 times one nibble plus another. */
+TEMPLATE v128_t dot_q8(const v128_t *nibbles, const int8_t *x, const int32_t *sum, const bool pairs) {
+  v128_t low = wasm_i32x4_splat(0), high = wasm_i32x4_splat(0);
+#pragma clang loop unroll(full)
+  for (int i = 0; i < 8; i++) {
+    v128_t four = spread(x + 4 * i);
+    low = add_four(low, four, nibbles[2 * i], pairs);
+    high = add_four(high, four, nibbles[2 * i + 1], pairs);
+  }
+  v128_t above = wasm_i32x4_sub(total(high, pairs), eight_times(sum));
+  return wasm_i32x4_add(total(low, pairs), wasm_i32x4_shl(above, 4));
+}
+
+/* The nibble vectors of a word of four rows, as above. */
+TEMPLATE void split(v128_t nibbles[2], v128_t word, v128_t fifteen, v128_t sign, const bool q8) {
+  nibbles[0] = wasm_v128_and(word, fifteen);
+  nibbles[1] = wasm_v128_and(wasm_u16x8_shr(q8 ? wasm_v128_xor(word, sign) : word, 4), fifteen);
+}
+
+/* Four rows and TILE tokens. */
+TEMPLATE void quarter_wide(const ml_tile *tile, uint32_t quarter, const bool q8, const bool pairs) {
+  const int n_words = q8 ? 8 : 4;
+  v128_t fifteen = byte_mask(15), sign = byte_mask(0x80), acc[TILE];
+  for (int t = 0; t < TILE; t++) acc[t] = wasm_f32x4_splat(0);
+  for (size_t b = 0; b < tile->n_blocks; b++) {
+    const uint8_t *words = tile->quants + b * 64 * (size_t)n_words + 16 * quarter;
+    v128_t nibbles[16];
+#pragma clang loop unroll(full)
+    for (int i = 0; i < n_words; i++)
+      split(nibbles + 2 * i, wasm_v128_load(words + 64 * i), fifteen, sign, q8);
+    v128_t dw = wasm_v128_load(tile->scales + b * 16 + 4 * quarter);
+#pragma clang loop unroll(full)
+    for (int t = 0; t < TILE; t++) {
+      size_t at = (size_t)t * tile->n_blocks + b;
+      const int8_t *x = tile->q + at * ML_BLOCK;
+      const int32_t *sum = tile->sums + at;
+      v128_t isum = q8 ? dot_q8(nibbles, x, sum, pairs) : dot_q4(nibbles, x, sum, pairs);
+      acc[t] = add_block(acc[t], isum, dw, tile->d + at);
+    }
+  }
+  for (uint32_t t = 0; t < TILE; t++) store_rows(tile, t, quarter, acc[t]);
+}
+
+/* ---------------------------------------------------------------- one token, 16 rows */
+
+/* The block's 32 products of four rows each, for all quarters: x is spread once. */
+TEMPLATE void block_q4(v128_t isum[QUARTERS], const ml_tile *tile, size_t b, v128_t fifteen,
+                       const bool pairs) {
+  const uint8_t *words = tile->quants + b * 256;
+  const int8_t *x = tile->q + b * ML_BLOCK;
+  for (int i = 0; i < QUARTERS; i++) isum[i] = wasm_i32x4_splat(0);
+#pragma clang loop unroll(full)
+  for (int word = 0; word < 4; word++) {
+    v128_t x_low = spread(x + 4 * word), x_high = spread(x + 16 + 4 * word);
+#pragma clang loop unroll(full)
+    for (int i = 0; i < QUARTERS; i++) {
+      v128_t nibbles[2];
+      split(nibbles, wasm_v128_load(words + 64 * word + 16 * i), fifteen, fifteen, false);
+      isum[i] = add_four(isum[i], x_low, nibbles[0], pairs);
+      isum[i] = add_four(isum[i], x_high, nibbles[1], pairs);
+    }
+  }
+  v128_t excess = eight_times(tile->sums + b);
+  for (int i = 0; i < QUARTERS; i++) isum[i] = wasm_i32x4_sub(total(isum[i], pairs), excess);
+}
+
+/* x is the small operand, in two parts: what is above 0, and minus what is below. */
+TEMPLATE void block_q8(v128_t isum[QUARTERS], const ml_tile *tile, size_t b, const bool pairs) {
+  v128_t minus[QUARTERS];
+  for (int i = 0; i < QUARTERS; i++) isum[i] = minus[i] = wasm_i32x4_splat(0);
+#pragma clang loop unroll(full)
+  for (int word = 0; word < 8; word++) {
+    v128_t x = spread(tile->q + b * ML_BLOCK + 4 * word);
+    v128_t positive = wasm_i8x16_max(x, wasm_i8x16_splat(0)), negative = wasm_i8x16_sub(positive, x);
+#pragma clang loop unroll(full)
+    for (int i = 0; i < QUARTERS; i++) {
+      v128_t w = wasm_v128_load(tile->quants + b * 512 + 64 * word + 16 * i);
+      if (pairs) { /* the difference of these two is a pair of products of w and x, and fits again */
+        v128_t pair = wasm_i16x8_sub(dot2(w, positive), dot2(w, negative));
+        isum[i] = wasm_i32x4_add(isum[i], total(pair, true));
+      } else {
+        isum[i] = dot4(isum[i], w, positive);
+        minus[i] = dot4(minus[i], w, negative);
+      }
+    }
+  }
+  for (int i = 0; i < QUARTERS && !pairs; i++) isum[i] = wasm_i32x4_sub(isum[i], minus[i]);
+}
+
+TEMPLATE void group_one(const ml_tile *tile, const bool q8, const bool pairs) {
+  v128_t fifteen = byte_mask(15), acc[QUARTERS];
+  for (int i = 0; i < QUARTERS; i++) acc[i] = wasm_f32x4_splat(0);
+  for (size_t b = 0; b < tile->n_blocks; b++) {
+    v128_t isum[QUARTERS];
+    if (q8)
+      block_q8(isum, tile, b, pairs);
+    else
+      block_q4(isum, tile, b, fifteen, pairs);
+    for (int i = 0; i < QUARTERS; i++)
+      acc[i] = add_block(acc[i], isum[i], wasm_v128_load(tile->scales + b * 16 + 4 * i), tile->d + b);
+  }
+  for (uint32_t i = 0; i < QUARTERS; i++) store_rows(tile, 0, i, acc[i]);
+}
+
+/* ---------------------------------------------------------------- kernels of both tables */
+
+#define MATMUL(name, block_bytes, q8, pairs)                                         \
+  static inline void name##_one(const ml_tile *tile) { group_one(tile, q8, pairs); } \
+  static inline void name##_wide(const ml_tile *tile) {                              \
+    EACH_QUARTER(quarter) quarter_wide(tile, quarter, q8, pairs);                    \
+  }                                                                                  \
+  ML_PACKED_MATMUL(name, block_bytes, TILE, name##_wide, name##_one)
+MATMUL(dot4_q4_0, 16, false, false)
+MATMUL(dot4_q8_0, 32, true, false)
+MATMUL(dot2_q4_0, 16, false, true)
+MATMUL(dot2_q8_0, 32, true, true)
+
+/* Nothing maps files here: only tests see matrices as rows. */
+#define k_matmul_q4_0_rows ml_matmul_any
+#define k_matmul_q8_0_rows ml_matmul_any
+#define ML_KERNEL(result, name, arguments) k_##name,
+
+#define k_matmul_q4_0_packed dot4_q4_0
+#define k_matmul_q8_0_packed dot4_q8_0
+const ml_kernels ml_kernels_relaxed = {
+    "relaxed",
+    false,
+#include "kernels/kernel_list.h"
+};
+#undef k_matmul_q4_0_packed
+#undef k_matmul_q8_0_packed
+
+#define k_matmul_q4_0_packed dot2_q4_0
+#define k_matmul_q8_0_packed dot2_q8_0
+const ml_kernels ml_kernels_relaxed_pairs = {
+    "relaxed_pairs",
+    false,
+#include "kernels/kernel_list.h"
+};
+
+/* ---------------------------------------------------------------- the machine */
+
+/* Every pair of extremes in every place of a lane, with neighbours that carry if anything can. The operands are made at
+ * run time, so that no compiler works out the answer. */
+bool ml_cpu_relaxed(void) {
+  static const int8_t xs[] = {-127, -126, -64, -1, 0, 1, 63, 127};
+  static const int8_t smalls[] = {0, 1, 15, 64, 126, 127};
+  enum { N_XS = sizeof xs, N_SMALLS = sizeof smalls };
+  bool as_expected = true;
+  for (int round = 0; round < N_XS * N_SMALLS; round++) {
+    int8_t x[16], small[16];
+    int32_t expected[4], found[2][4];
+    for (int i = 0; i < 16; i++) { /* lane 0 holds the same pair four times, the others mixtures */
+      x[i] = xs[(round + i / 4 * i) % N_XS];
+      small[i] = smalls[(round / N_XS + i / 4 * (i % 3)) % N_SMALLS];
+    }
+    for (int lane = 0; lane < 4; lane++) {
+      expected[lane] = 1 - lane * 1000;
+      for (int i = 4 * lane; i < 4 * lane + 4; i++) expected[lane] += x[i] * small[i];
+    }
+    v128_t start = wasm_i32x4_make(1, -999, -1999, -2999);
+    v128_t a = wasm_v128_load(x), b = wasm_v128_load(small);
+    wasm_v128_store(found[0], dot4(start, a, b));
+    wasm_v128_store(found[1], wasm_i32x4_add(start, total(dot2(a, b), true)));
+    for (int way = 0; way < 2; way++)
+      as_expected = as_expected && memcmp(found[way], expected, sizeof expected) == 0;
+  }
+  return as_expected;
+}
+
+/* 127 * 255 twice is more than 16 bits hold: 32767, where pairs are added to 16 bits on the way to a sum of four. From
+ * memory that may have changed, or Binaryen works out the answer, and stops with an error because it cannot. */
+bool ml_cpu_relaxed_pairs(void) {
+  volatile int8_t x = 127, large = -1;
+  v128_t sum = dot4(wasm_i32x4_splat(0), wasm_i8x16_splat(x), wasm_i8x16_splat(large));
+  return wasm_i32x4_extract_lane(sum, 0) == 2 * 32767 && ml_cpu_relaxed();
+}

@@ -1,0 +1,51 @@
+/* tile_simd128.h - what the packed matrix kernels of both wasm tables share: a vector holds four of a group's 16 rows,
+ * so a word of the group (64 bytes) is four vectors, its quarters.
+ *
+ * For V8, which compiles these kernels in Chrome and Node:
+ * - No shift of 8-bit lanes: x86 has none, and V8 makes up for it with a mask that it builds anew each time. A shift of
+ *   16-bit lanes and a mask do.
+ * - No constant in an inner loop: V8 builds it anew at each use, by three instructions, rather than keep it in a
+ *   register. What it does not know to be constant it keeps.
+ * - The same activations go to every row by a load that spreads them. */
+#ifndef ML_KERNELS_TILE_SIMD128_H
+#define ML_KERNELS_TILE_SIMD128_H
+
+#include <wasm_simd128.h>
+
+#include "kernels/packed_driver.h"
+
+enum { QUARTERS = ML_PACK_ROWS / 4 };
+/* Around code that is large already: not written out four times. */
+#define EACH_QUARTER(name) \
+  _Pragma("clang loop unroll(disable)") for (uint32_t name = 0; name < QUARTERS; name++)
+
+/* 4 bytes - four activations of 8 bits, two of 16, a scale - to each of the four rows. */
+static inline v128_t spread(const void *p) { return wasm_v128_load32_splat(p); }
+
+/* A byte in every lane, as something that only memory knows. */
+static inline v128_t byte_mask(uint8_t byte) {
+  volatile uint8_t unknown = byte;
+  return wasm_u8x16_splat(unknown);
+}
+
+/* 8 * sum(x), to be taken off where weights were 8 too large. */
+static inline v128_t eight_times(const int32_t *sum) { return wasm_i32x4_shl(spread(sum), 3); }
+
+/* acc + (float)isum * (dw * dx) */
+static inline v128_t add_block(v128_t acc, v128_t isum, v128_t dw, const float *dx) {
+  v128_t scale = wasm_f32x4_mul(dw, spread(dx));
+  return wasm_f32x4_add(acc, wasm_f32x4_mul(wasm_f32x4_convert_i32x4(isum), scale));
+}
+
+static inline void store_rows(const ml_tile *tile, uint32_t token, uint32_t quarter, v128_t acc) {
+  float *y = tile->y + token * tile->y_stride + 4 * quarter;
+  if (tile->n_rows >= 4 * quarter + 4) {
+    wasm_v128_store(y, acc);
+    return;
+  }
+  float lanes[4];
+  wasm_v128_store(lanes, acc);
+  for (uint32_t i = 0; 4 * quarter + i < tile->n_rows; i++) y[i] = lanes[i];
+}
+
+#endif
