@@ -78,12 +78,14 @@ class Library:
 # ---------------------------------------------------------------- encoding
 
 
-def compare_encoding(what: str, texts: Sequence[Named], ours: Encoder, theirs: Encoder) -> Result:
-    """`ours` and `theirs` give a list of ids for each string."""
+def compare_encoding(
+    what: str, texts: Sequence[Named], ours: Encoder, theirs: Encoder, right: list | None = None
+) -> Result:
+    """`ours` and `theirs` give a list of ids for each string; `right`: those of theirs, if they are known."""
     result = Result(what)
     strings = [text for _, text in texts]
-    mine, right = ours(strings), theirs(strings)
-    for (generator, text), a, b in zip(texts, mine, right, strict=True):
+    right = theirs(strings) if right is None else right
+    for (generator, text), a, b in zip(texts, ours(strings), right, strict=True):
         result.compared += 1
         if a != b:
             result.different += 1
@@ -164,7 +166,8 @@ def _decoding_problem(pieces: list[bytes] | Failure, text: str) -> str | None:
 
 def corpus_of(tokenizer: mlt.Tokenizer, added: list[str], seed: int) -> list[Named]:
     pieces = [token.data for token in tokenizer.tokens if token.attr != mlt.ATTR_BYTE]
-    return [*base_corpus(seed), *added_corpus(added, seed), *vocabulary_corpus(pieces, seed)]
+    named = [*base_corpus(seed), *added_corpus(added, seed), *vocabulary_corpus(pieces, seed)]
+    return [(generator, text) for text, generator in {text: generator for generator, text in named}.items()]
 
 
 def compare_tokenizer(folder: Path, program: Path, seed: int) -> list[Result]:
@@ -173,11 +176,11 @@ def compare_tokenizer(folder: Path, program: Path, seed: int) -> list[Result]:
     tokenizer = mlt.read_tokenizer(driver.mlt)
     library = Library(json.loads((folder / "tokenizer.json").read_text()))
     texts = corpus_of(tokenizer, library.added, seed)
+    encoded = library.encode([text for _, text in texts])
     results = [
-        compare_encoding("added tokens", texts, lambda t: driver.encode(ENCODE, t), library.encode),
+        compare_encoding("added tokens", texts, lambda t: driver.encode(ENCODE, t), library.encode, encoded),
         compare_encoding("plain text", texts, lambda t: driver.encode(ENCODE_PLAIN, t), library.encode_plain),
     ]
-    encoded = library.encode([text for _, text in texts])
     for what, sequences in (
         ("decode", encoded),
         ("decode random", random_sequences(tokenizer, seed, RANDOM_SEQUENCES)),
