@@ -115,7 +115,7 @@ static slot layer_slot(ml_layer *l, ml_mlb_tensor tensor) {
     case ML_MLB_W3: return (slot){&l->w3, NULL};
     case ML_MLB_POST_ATTN_NORM: return (slot){NULL, &l->post_attn_norm};
     case ML_MLB_POST_FFN_NORM: return (slot){NULL, &l->post_ffn_norm};
-    default: assert(!"a tensor outside the layers"); return (slot){NULL, NULL};
+    default: assert(false && "a tensor outside the layers"); return (slot){NULL, NULL};
   }
 }
 
