@@ -1,18 +1,18 @@
-/* A file that loads can run: tokens in one batch, one by one, or after some were taken back give the same logits, by
- * the plain kernels as by the machine's best; numbers that run away end in ML_E_NUMERIC and leave a session that goes on; no memory is ML_E_NOMEM. */
+/* A file that loads can run. Tokens in one batch, one by one, or after some were taken back give the same logits, by
+ * any of the machine's kernels and any number of threads; numbers that run away end in ML_E_NUMERIC and leave a
+ * session that goes on; no memory is ML_E_NOMEM. */
 #include "fuzz_file.h"
 
 enum { N_IDS = 5, MOST_VOCAB = 4096, MEMORY_LIMIT = 64 << 20 };
 
-/* Bits of control.options. */
-enum { EXACT = 1, IMATRIX = 2, SMALL_MEMORY = 4, MAP = 8, SCALAR = 16 };
+/* Bits of control.options; the upper three are the number of the kernels that are compared with the best. */
+enum { EXACT = 1, IMATRIX = 2, SMALL_MEMORY = 4, MAP = 8, THREADS = 16, ISA_SHIFT = 5 };
 
 typedef struct fuzz_scene {
   const ml_model *model;
   uint32_t vocab, n_ctx; /* n_ctx: N_IDS, or fewer when the model allows no more */
   int32_t ids[N_IDS];
-  bool exact;
-  const char *other_isa; /* of the sessions that are compared with the first; NULL: the best too */
+  ml_session_options first, others; /* of the session that is the measure, and of those compared with it */
   ml_allocator allocator;
   float logits[N_IDS][MOST_VOCAB]; /* after each position, one token at a time */
   uint32_t n_done;                 /* positions that went well */
@@ -23,21 +23,20 @@ static void set_scene(fuzz_scene *scene, const ml_model *model, const control *w
   scene->model = model;
   scene->vocab = info->vocab;
   scene->n_ctx = info->max_seq < N_IDS ? info->max_seq : N_IDS;
-  scene->exact = wishes->options & EXACT;
-  scene->other_isa = wishes->options & SCALAR ? "scalar" : NULL;
+  scene->first = (ml_session_options){
+      .n_ctx = scene->n_ctx, .n_batch = 1, .exact = wishes->options & EXACT, .allocator = &scene->allocator};
+  scene->others = scene->first;
+  scene->others.isa = ml_isa_name(wishes->options >> ISA_SHIFT);
+  scene->others.n_threads = wishes->options & THREADS ? 2 : 1;
   scene->n_done = 0;
   const uint32_t last = info->vocab - 1;
   memcpy(scene->ids, (int32_t[N_IDS]){1, (int32_t)last, (int32_t)(last / 2), 0, 1}, sizeof scene->ids);
 }
 
-static ml_session *open_session(const fuzz_scene *scene, uint32_t n_batch, const char *isa,
+static ml_session *open_session(const fuzz_scene *scene, ml_session_options options, uint32_t n_batch,
                                 ml_imatrix *imatrix) {
-  ml_session_options options = {.n_ctx = scene->n_ctx,
-                                .n_batch = n_batch,
-                                .exact = scene->exact,
-                                .isa = isa,
-                                .imatrix = imatrix,
-                                .allocator = &scene->allocator};
+  options.n_batch = n_batch;
+  options.imatrix = imatrix;
   ml_session *session = NULL;
   ml_error error = {0};
   ml_status status = ml_session_new(&session, scene->model, &options, &error);
@@ -63,7 +62,7 @@ static bool equal_logits(const fuzz_scene *scene, const float *logits, uint32_t 
 
 /* Token by token: the reference for all that follows. False without memory. */
 static bool run_single(fuzz_scene *scene) {
-  ml_session *session = open_session(scene, 1, NULL, NULL);
+  ml_session *session = open_session(scene, scene->first, 1, NULL);
   if (!session) return false;
   for (uint32_t i = 0; i < scene->n_ctx; i++) {
     if (eval(scene, session, i, 1) != ML_OK) break;
@@ -78,7 +77,7 @@ static bool run_single(fuzz_scene *scene) {
 
 /* All at once, in batches of three. Logits that nobody asked for are not computed here, and cannot fail. */
 static void run_batched(fuzz_scene *scene, ml_imatrix *imatrix) {
-  ml_session *session = open_session(scene, 3, scene->other_isa, imatrix);
+  ml_session *session = open_session(scene, scene->others, 3, imatrix);
   if (!session) return;
   ml_status status = eval(scene, session, 0, scene->n_ctx);
   bool is_known = scene->n_done == scene->n_ctx;
@@ -89,13 +88,13 @@ static void run_batched(fuzz_scene *scene, ml_imatrix *imatrix) {
 static bool on_logits(void *user, uint32_t position, const float *logits, const double *logits_exact) {
   const fuzz_scene *scene = user;
   MUST(position < scene->n_done && equal_logits(scene, logits, position));
-  MUST((logits_exact != NULL) == scene->exact);
+  MUST((logits_exact != NULL) == scene->first.exact);
   return position != 2;
 }
 
 /* Scored up to the third token, taken back to the second, gone on with. */
 static void run_back_and_forth(fuzz_scene *scene) {
-  ml_session *session = open_session(scene, 2, scene->other_isa, NULL);
+  ml_session *session = open_session(scene, scene->others, 2, NULL);
   if (!session) return;
   ml_error error = {0};
   ml_status status = ml_session_score(session, scene->ids, scene->n_ctx, on_logits, scene, &error);

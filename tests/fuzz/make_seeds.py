@@ -14,7 +14,7 @@ from mlb import OK, Header, validate, write_model
 from tiny import FEATURES, make_tiny
 
 # Control bytes (fuzz_file.h): chunk size - 1, failing allocation, options.
-CONTROLS = [struct.pack("<HBB", *control) for control in ((0xFFFF, 0, 16), (6, 0, 3), (63, 3, 1), (0xFFFF, 0, 26))]
+CONTROLS = [struct.pack("<HBB", *control) for control in ((0xFFFF, 0, 0), (6, 0, 35), (63, 3, 64), (0xFFFF, 0, 106))]
 
 
 def shrink(header: Header, layer_flags: bytes | None) -> tuple[Header, bytes | None]:

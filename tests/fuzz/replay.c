@@ -3,7 +3,8 @@
  *   fuzz_<subject> [--mutations N] [--seed N] PATH...
  *
  * With --mutations, N inputs more are made from each file, always the same ones for a seed. The name of an input is
- * printed before it runs, so the last one is what broke off. The last line is "N passed, 0 failed, N skipped". */
+ * printed before it runs, so the last one is what broke off. The last line counts files: "N passed, 0 failed,
+ * N skipped". */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ enum { MAX_SIZE = 1 << 20, MUTATED_SIZE = 1 << 15 };
 
 typedef struct replay_run {
   unsigned long mutations, seed;
-  unsigned long n_run;
+  unsigned long n_run, n_files;
   uint8_t *buffer; /* MAX_SIZE */
 } replay_run;
 
@@ -70,6 +71,7 @@ static void run_file(replay_run *replay, const char *path) {
   fclose(file);
   printf("%s\n", path);
   fflush(stdout);
+  replay->n_files++;
   run_input(replay, replay->buffer, size);
   run_mutations(replay, size);
 }
@@ -112,6 +114,6 @@ int main(int n_arguments, char **arguments) {
     }
   }
   free(replay.buffer);
-  printf("%lu passed, 0 failed, %d skipped\n", replay.n_run, replay.n_run == 0);
+  printf("%lu passed, 0 failed, %d skipped\n", replay.n_files, replay.n_files == 0);
   return 0;
 }
