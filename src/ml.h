@@ -93,6 +93,12 @@ ml_status ml_model_open(ml_model **out, const void *bytes, size_t size, const ml
                         ml_error *error);
 ml_status ml_model_map(ml_model **out, const void *bytes, size_t size, const ml_load_options *options,
                        ml_error *error);
+/* What a file will need, before it is fetched: a model without weights from the file's first `size` bytes, of which the
+ * header and its layer flags must be among them (256 + n_layers bytes are enough, more do no harm). It answers
+ * ml_model_get_info and ml_session_memory as the whole file's would (which ml_model_open takes in), and a session of it is
+ * refused with ML_E_STATE. */
+ml_status ml_model_plan(ml_model **out, const void *bytes, size_t size, const ml_load_options *options,
+                        ml_error *error);
 void ml_model_free(ml_model *model); /* NULL is allowed; no session of it may be left */
 
 /* What a model is. Sizes in elements unless the name says bytes. */

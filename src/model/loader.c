@@ -10,6 +10,7 @@ struct ml_loader {
   ml_allocator allocator;
   uint64_t memory_limit;
   const uint8_t *mapped; /* the whole file, when arrays may stay in it */
+  bool planning;         /* weights are counted, not kept */
   ml_mlb_parser parser;
   ml_model *model;  /* NULL until the header is checked */
   uint8_t *place;   /* of the array that is coming in */
@@ -63,6 +64,11 @@ static ml_status open_arrays(ml_loader *loader, const ml_mlb_header *header, con
   if (loader->memory_limit && needed > loader->memory_limit)
     return ml_fail(error, ML_E_NOMEM, "model", ml_uint(needed), "bytes needed, the limit is",
                    ml_uint(loader->memory_limit), ML_NO_OFFSET);
+  if (loader->planning) {
+    model->planned = true;
+    model->arrays.size = plan.taken; /* of an arena without a block */
+    return ML_OK;
+  }
   ML_TRY(ml_arena_open(&model->arrays, &loader->allocator, plan.taken, 0, "weights", error));
   ml_bind_arrays(model, header, flags, loader->mapped, &model->arrays);
   return ML_OK;
@@ -97,6 +103,7 @@ static ml_status take_bytes(void *user, const ml_mlb_array *array, uint64_t posi
                             size_t size, ml_error *error) {
   (void)error;
   ml_loader *loader = user;
+  if (loader->planning) return ML_OK;
   ml_layout layout = loader->mapped ? ML_LAYOUT_ROWS : ML_LAYOUT_PACKED;
   if (position == 0) loader->place = ml_array_place(loader->model, array);
   if (!loader->mapped || !ml_fill_as_stored(array, layout))
@@ -180,6 +187,23 @@ ml_status ml_model_map(ml_model **out, const void *bytes, size_t size, const ml_
     return ml_fail(error, ML_E_ARG, "address of the mapped file", ml_uint((uintptr_t)bytes % ML_ALIGNMENT),
                    "bytes past a multiple of", ml_uint(ML_ALIGNMENT), ML_NO_OFFSET);
   return open_whole(out, bytes, size, options, true, error);
+}
+
+/* The loader's beginning, and its model as soon as the header and flags have made one. */
+ml_status ml_model_plan(ml_model **out, const void *bytes, size_t size, const ml_load_options *options,
+                        ml_error *error) {
+  ml_loader *loader;
+  ML_TRY(ml_loader_new(&loader, options, error));
+  loader->planning = true;
+  ml_status status = ml_loader_push(loader, bytes, size, error);
+  if (status == ML_OK && !loader->model)
+    status = ml_loader_finish(loader, out, error); /* says what is missing */
+  if (status == ML_OK) {
+    *out = loader->model;
+    loader->model = NULL;
+  }
+  ml_loader_free(loader);
+  return status;
 }
 
 void ml_model_free(ml_model *model) {

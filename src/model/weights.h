@@ -75,6 +75,7 @@ struct ml_model {
   ml_layer *layers;         /* (n_layers) */
   const float *final_norm;  /* (dim) */
   ml_arena structs, arrays; /* layers; weights */
+  bool planned;             /* has no weights: see ml_model_plan */
   ml_model_info info;
 };
 
