@@ -101,11 +101,13 @@ def _pattern_flags(splits: list[Part], use_regex: bool) -> int:
         names = ", ".join(str(step.get("type")) for step in splits) + (", ByteLevel's own pattern" if use_regex else "")
         raise TokenizerError(f"pre_tokenizer with several patterns ({names}) cannot be expressed")
     split = splits[0]
-    # These patterns cover every character, so removing what lies between the matches removes nothing.
-    whole = (split.get("behavior"), split.get("invert")) in (("Isolated", False), ("Removed", True))
     pattern = split.get("pattern", {}).get("Regex") if split.get("type") == "Split" else None
-    if not whole or pattern not in PATTERN_FLAGS:
+    if pattern not in PATTERN_FLAGS:
         raise refusal("pre_tokenizer", split)
+    behavior, invert = split.get("behavior"), split.get("invert")
+    # These patterns cover every character, so removing what lies between the matches removes nothing.
+    if (behavior, invert) not in (("Isolated", False), ("Removed", True)):
+        raise TokenizerError(f"pre_tokenizer Split with behavior {behavior}, invert {invert} cannot be expressed")
     return PATTERN_FLAGS[pattern]
 
 
