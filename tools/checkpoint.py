@@ -10,8 +10,9 @@ shape or not understood ends there.
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,17 @@ Tied = tuple[bool, str | None]  # whether the output matrix is the embedding, an
 
 MAX_LAYERS = 65536  # the format's
 _COMPARED_AT_ONCE = 1 << 24  # bytes
+
+
+@contextlib.contextmanager
+def _settings_of(path: Path) -> Iterator[None]:
+    """Settings come from a file and may be of any type and value: what they break is the file's fault."""
+    try:
+        yield
+    except (CheckpointError, UnsupportedModel):
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{path}: a setting of the model is unfit: {error}") from None
 
 
 @dataclass
@@ -82,13 +94,9 @@ class Checkpoint(ABC):
         max_seq: longest context, the model's own by default. allow_unread: a note instead of an error about tensors
         that nothing reads. Raises CheckpointError, UnsupportedModel.
         """
-        try:
+        with _settings_of(self.path):
             tied, remark = self._tied()
             header, layer_flags = self._header(max_seq, tied)
-        except (CheckpointError, UnsupportedModel):
-            raise
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise CheckpointError(f"{self.path}: a setting of the config is unfit: {error}") from None
         if remark:
             self.notes.append(remark)
         sources = self._sources(header, layer_flags)
@@ -174,7 +182,9 @@ class GgufCheckpoint(Checkpoint):
     embedding = gguf_map.EMBEDDING
 
     def __init__(self, model: GgufModel) -> None:
-        super().__init__(model.path, gguf_map.config_of(model), model.tensors)
+        with _settings_of(model.path):
+            config = gguf_map.config_of(model)
+        super().__init__(model.path, config, model.tensors)
         self.model = model
         name, _ = gguf_map.architecture_of(model.metadata)
         own_keys = {key for key in model.metadata.values if key.startswith(f"{name}.")}

@@ -28,6 +28,8 @@ def rope_parameters(
     factors: rope_freqs.weight, if there. partial: the family may rotate only a part of each head.
     """
     theta = metadata.number(f"{arch}.rope.freq_base", 10000.0)
+    if not (math.isfinite(theta) and theta > 0):
+        raise CheckpointError(f"{metadata.path}: {arch}.rope.freq_base is {theta}, not a positive number")
     parameters: Parameters = {"rope_theta": theta, "rope_type": "default"}
     rotated = metadata.integer(f"{arch}.rope.dimension_count", head_size)
     if rotated != head_size and not partial:
