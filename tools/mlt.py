@@ -200,8 +200,15 @@ def write_tokenizer(path: str | Path, tokenizer: Tokenizer) -> int:
 
 def printable(data: bytes) -> str:
     """Bytes on one line: text where they are printable, \\xNN where not."""
-    text = data.decode("utf-8", "backslashreplace")
-    return "".join(c if c.isprintable() and c != "\\" else c.encode("unicode_escape").decode() for c in text)
+    return "".join(_printable_character(character) for character in data.decode("utf-8", "surrogateescape"))
+
+
+def _printable_character(character: str) -> str:
+    if character.isprintable() and character != "\\":
+        return character
+    if "\udc80" <= character <= "\udcff":  # a byte that is not UTF-8
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    return character.encode("unicode_escape").decode()
 
 
 def describe(tokenizer: Tokenizer) -> list[str]:
