@@ -164,18 +164,21 @@ def _decoding_problem(pieces: list[bytes] | Failure, text: str) -> str | None:
 # ---------------------------------------------------------------- whole tokenizers
 
 
-def corpus_of(tokenizer: mlt.Tokenizer, added: list[str], seed: int) -> list[Named]:
+def corpus_of(tokenizer: mlt.Tokenizer, added: list[str], seed: int, most_pieces: int | None = None) -> list[Named]:
+    """Every string once. `most_pieces`: of the vocabulary, chosen by the seed; None: all."""
     pieces = [token.data for token in tokenizer.tokens if token.attr != mlt.ATTR_BYTE]
+    if most_pieces is not None and most_pieces < len(pieces):
+        pieces = random.Random(f"{seed} pieces").sample(pieces, most_pieces)
     named = [*base_corpus(seed), *added_corpus(added, seed), *vocabulary_corpus(pieces, seed)]
     return [(generator, text) for text, generator in {text: generator for generator, text in named}.items()]
 
 
-def compare_tokenizer(folder: Path, program: Path, seed: int) -> list[Result]:
+def compare_tokenizer(folder: Path, program: Path, seed: int, most_pieces: int | None = None) -> list[Result]:
     """All comparisons of one fetched tokenizer with src/text."""
     driver = Driver(program, folder / "model.mlt")
     tokenizer = mlt.read_tokenizer(driver.mlt)
     library = Library(json.loads((folder / "tokenizer.json").read_text()))
-    texts = corpus_of(tokenizer, library.added, seed)
+    texts = corpus_of(tokenizer, library.added, seed, most_pieces)
     encoded = library.encode([text for _, text in texts])
     results = [
         compare_encoding("added tokens", texts, lambda t: driver.encode(ENCODE, t), library.encode, encoded),
