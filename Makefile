@@ -219,13 +219,6 @@ replay-$1: $$(fuzz_sources:tests/fuzz/%.c=build/$1/%) build/fuzz/seeds
 endef
 $(foreach name,native m32,$(eval $(call replay,$(name))))
 
-# The same targets without a fuzzing engine, for the inputs that are kept in tests/fuzz/corpus.
-replay_programs := $(fuzz_sources:tests/fuzz/%.c=build/asan/%)
-$(replay_programs): build/asan/%: build/asan/tests/fuzz/%.o build/asan/tests/fuzz/replay.o build/asan/libml.a
-	$(say) LINK $@
-	$(Q)$(asan_compile) -o $@ $^ -lm
--include $(fuzz_sources:%.c=build/asan/%.d) build/asan/tests/fuzz/replay.d
-
 # What fuzzing begins with.
 build/fuzz/seeds: tests/fuzz/make_seeds.py $(wildcard tools/*.py)
 	$(say) SEEDS $@
@@ -238,7 +231,7 @@ FORCE:
 # ---------------------------------------------------------------- targets
 
 .PHONY: replay-native replay-m32
-.PHONY: help native demo check test hf ids models parity fuzz fuzz-programs replay-programs goldens format lint clean
+.PHONY: help native demo check test hf ids models parity fuzz fuzz-programs goldens format lint clean
 .PHONY: machine-to-build machine-to-test machine-to-cross venv venv-hf
 
 help: ## this list
@@ -279,7 +272,6 @@ fuzz: machine-to-test venv ## fuzz each target for SECONDS=60
 	@build/venv/bin/python tests/run.py --only fuzz --fuzz-seconds $(SECONDS)
 
 fuzz-programs: $(fuzz_programs) build/fuzz/seeds
-replay-programs: $(replay_programs)
 
 goldens: machine-to-build venv-hf ## make the golden files anew (tests/golden); look at the difference before committing
 	@$(MAKE) --no-print-directory native
