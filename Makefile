@@ -90,7 +90,8 @@ fuzz_flags   := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,$(sanit
 $(foreach name,$(natives),$(eval $(name)_flags += -pthread))
 
 # What every browser with SIMD has. Nothing here links pthreads: JavaScript lends the threads (src/base/thread_wasm.c).
-wasm_flags            := -O3 -DNDEBUG -msimd128 -mbulk-memory -mnontrapping-fptoint -msign-ext -mmutable-globals
+# Small, but for the kernels, which get -O3 below.
+wasm_flags            := -Os -DNDEBUG -msimd128 -mbulk-memory -mnontrapping-fptoint -msign-ext -mmutable-globals
 simd128_flags         := $(wasm_flags)
 relaxed_flags         := $(wasm_flags) -DML_RELAXED
 simd128-threads_flags := $(simd128_flags) -sWASM_WORKERS
@@ -99,6 +100,7 @@ relaxed-threads_flags := $(relaxed_flags) -sWASM_WORKERS
 # Files that need an instruction set get its flag here, and no other file does, so that a machine without it never
 # meets one of its instructions.
 isa_flags :=
+all_isa_flags := $(shell sed -n 's/^build.*isa_flags := //p' Makefile) # for flags.txt
 build/%/src/kernels/avx2.o:       isa_flags := -mavx2
 build/%/src/kernels/avxvnni.o:    isa_flags := -mavx2 -mavxvnni
 build/%/src/kernels/avx512vnni.o: isa_flags := -mavx512f -mavx512vnni
@@ -106,7 +108,8 @@ build/%/src/kernels/avx512vnni.o: isa_flags := -mavx512f -mavx512vnni
 in_order := -fno-schedule-insns -Wno-ignored-optimization-argument
 build/%/src/kernels/neon.o:       isa_flags := $(in_order)
 build/%/src/kernels/neondot.o:    isa_flags := $(in_order) -march=armv8.2-a+dotprod
-build/%/src/kernels/relaxed.o:    isa_flags := -mrelaxed-simd
+build/%/src/kernels/simd128.o:    isa_flags := -O3
+build/%/src/kernels/relaxed.o:    isa_flags := -O3 -mrelaxed-simd
 # Eight lanes as an array, inlined everywhere and then checked at every access, take a compiler minutes.
 build/asan/src/kernels/scalar.o build/fuzz/src/kernels/scalar.o: isa_flags := -fno-inline
 
@@ -124,7 +127,7 @@ $1_unit     := $$(unit_sources:%.c=build/$1/%.o)
 $1_checkasm := $$(checkasm_sources:%.c=build/$1/%.o)
 
 build/$1/flags.txt: FORCE
-	$$(call record,$$($1_compile) | $$(src_warnings) | $$(shell $$($1_cc) -dumpfullversion -dumpversion 2>&1))
+	$$(call record,$$($1_compile) | $$(src_warnings) | $$(all_isa_flags) | $$(shell $$($1_cc) -dumpfullversion -dumpversion 2>&1))
 
 build/$1/members.txt: FORCE
 	$$(call record,$$($1_lib))
@@ -176,15 +179,22 @@ $(foreach name,native asan m32,$(foreach source,$(driver_sources:.c=),$(eval $(c
 # The module is what the linker made, without Emscripten's JavaScript (`bare`): js/heap.js is all it needs. Its memory
 # is made by JavaScript at the size that a model needs, so the module takes any from a megabyte to 4 GB.
 define wasm_programs
-build/$1/linked.wasm: build/$1/src/wasm/exports.o $$($1_lib) src/wasm/exports.txt build/$1/members.txt
+$1_module := build/$1/module/table.o build/$1/src/wasm/exports.o $$(filter-out %/kernels/table.o,$$($1_lib))
+
+build/$1/module/table.o: src/kernels/table.c build/$1/flags.txt
+	$$(say) CC $$@
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$($1_compile) $$(src_warnings) -DML_MODULE -MMD -MP -c -o $$@ $$<
+
+build/$1/linked.wasm: $$($1_module) src/wasm/exports.txt build/$1/members.txt
 	$$(say) LINK $$@
-	$$(Q)sed -n 's/^ml_/_ml_/p' src/wasm/exports.txt >build/$1/exports.txt
-	$$(Q)$$($1_compile) $$(wasm_link) -sEXPORTED_FUNCTIONS=@build/$1/exports.txt -o $$@ $$(filter %.o,$$^)
+	$$(Q)sed -n '$(if $(filter %-threads,$1),,/^threads/q;)s/^ml_/_ml_/p' src/wasm/exports.txt >build/$1/exports.txt
+	$$(Q)$$($1_compile) $$(wasm_link) -sEXPORTED_FUNCTIONS=@build/$1/exports.txt -o $$@ $$($1_module)
 
 build/wasm/$1.wasm: build/$1/linked.wasm
 	$$(say) WASM $$@
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(WASM_OPT) -O3 --strip-debug --strip-producers -o $$@ $$<
+	$$(Q)$$(WASM_OPT) -Os --strip-debug --strip-producers -o $$@ $$<
 
 build/$1/test_unit.mjs: $$($1_unit) $$($1_lib)
 	$$(say) LINK $$@
@@ -194,7 +204,7 @@ build/$1/checkasm.mjs: $$($1_checkasm) $$($1_lib)
 	$$(say) LINK $$@
 	$$(Q)$$($1_compile) $$(node_link) -o $$@ $$^
 
--include build/$1/src/wasm/exports.d
+-include build/$1/src/wasm/exports.d build/$1/module/table.d
 endef
 wasm_link := --oformat=bare -Wno-experimental --no-entry -sSTRICT -sFILESYSTEM=0 -sMALLOC=emmalloc -sSTACK_SIZE=128KB \
   -sIMPORTED_MEMORY -sALLOW_MEMORY_GROWTH -sINITIAL_MEMORY=1MB -sMAXIMUM_MEMORY=4GB

@@ -15,6 +15,7 @@ import argparse
 import os
 import platform
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -120,11 +121,11 @@ def settle(outcome: Outcome, code: int) -> Outcome:
     return outcome
 
 
-def program(path: str) -> Callable[[Job], Outcome]:
+def program(*command: str) -> Callable[[Job], Outcome]:
     """A test program of ours, which ends in the closing line and marks skipped tests by ': skipped: REASON'."""
 
     def run(job: Job) -> Outcome:
-        code = job.call([path])
+        code = job.call(command)
         text = job.log.read_text(errors="replace")
         outcome = Outcome()
         if closing := CLOSING.findall(text):
@@ -199,6 +200,18 @@ def fuzz(job: Job) -> Outcome:
     return settle(outcome, 0)
 
 
+def why_not(build: str) -> str | None:
+    """Why programs of a build cannot be made or run on this machine, or None."""
+    machine = platform.machine()
+    if build == "m32" and machine != "x86_64":
+        return "32-bit programs need an x86-64 machine"
+    if build == "arm64" and machine in ("aarch64", "arm64"):
+        return "the native build is the ARM one"
+    if build == "arm64" and not (shutil.which("aarch64-linux-gnu-gcc") and shutil.which("qemu-aarch64")):
+        return "no cross compiler or emulator for AArch64 (tools/setup-arm64.sh)"
+    return None
+
+
 STORED_IDS = ("tests/ids/test_ids_golden.py", "tests/ids/test_ids_cases.py")
 
 
@@ -218,7 +231,22 @@ def on_build(build: str, sets: tuple[str, ...], about: str) -> list[Suite]:
     ]
 
 
+def on_arm64() -> list[Suite]:
+    """What runs by the emulator, and what is read off the machine code."""
+    unit, checkasm = "build/arm64/test_unit", "build/arm64/checkasm"
+    emulated = " by an emulator of AArch64"
+    code = pytest(VENV, "tests/repo/test_same_bits.py", "-k", "native_code or platform")
+    return [
+        Suite("unit-arm64", f"C unit tests{emulated}", ALL, program(EMULATOR, unit), (unit,), "arm64"),
+        Suite("checkasm-arm64", f"kernels{emulated}", ALL, program(EMULATOR, checkasm), (checkasm,), "arm64"),
+        Suite("code-arm64", "machine code for AArch64", ALL, code, ("build/arm64/libml.a",), "arm64"),
+    ]
+
+
 EVERY_EDIT, ALL = ("check", "all"), ("all",)
+EMULATOR = "qemu-aarch64"
+CHECKASM = "build/native/checkasm"
+PARITY_TARGETS = ("native", *(("build/arm64/ml_run",) if why_not("arm64") is None else ()))
 PYTHON_TARGETS = ("native", "build/native/quantize_driver")
 SUITES = [
     Suite("repo", "rules of the repository", EVERY_EDIT, pytest(VENV, "tests/repo"), ("native",)),
@@ -227,6 +255,18 @@ SUITES = [
     *on_build("native", EVERY_EDIT, ""),
     *on_build("asan", ALL, " under the sanitizers"),
     *on_build("m32", ALL, " with 32-bit sizes"),
+    Suite("checkasm", "kernels with scalar", EVERY_EDIT, program(CHECKASM), (CHECKASM,)),
+    Suite(
+        "checkasm-asan",
+        "kernels with scalar under the sanitizers",
+        ALL,
+        program("build/asan/checkasm"),
+        ("build/asan/checkasm",),
+        "asan",
+    ),
+    *on_arm64(),
+    Suite("parity", "traces with each other, a slice", EVERY_EDIT, pytest(VENV, "tests/parity"), ("native",)),
+    Suite("parity-all", "traces with each other", ALL, program(VENV, "tests/parity/parity.py"), PARITY_TARGETS),
     Suite("replay", "inputs of the fuzz targets", EVERY_EDIT, replay, ("replay-native",)),
     Suite("replay-m32", "inputs of the fuzz targets with 32-bit sizes", ALL, replay, ("replay-m32",), "m32"),
     Suite("hf", "comparison with transformers", ALL, pytest(VENV_HF, "tests/oracle"), ("native",), minutes=20),
@@ -248,17 +288,17 @@ def run_suite(suite: Suite, fuzz_seconds: int) -> Outcome:
     job = Job(suite, LOGS / f"{suite.name}.log", start + 60 * suite.minutes, fuzz_seconds)
     job.log.write_text("")
     outcome = Outcome()
-    if suite.build == "m32" and platform.machine() != "x86_64":
+    if reason := why_not(suite.build):
         outcome.skipped = 1
-        outcome.reasons["32-bit programs need an x86-64 machine"] += 1
+        outcome.reasons[reason] += 1
     elif not job.make(suite.targets):
         outcome.fail("does not build")
     else:
         job.deadline = time.monotonic() + 60 * suite.minutes
         outcome = suite.run(job)
     counts = f"{outcome.passed:>8}{outcome.failed:>8}{outcome.skipped:>8}{time.monotonic() - start:>8.1f} s"
-    rows = [f"{suite.name:<14}{counts}   {suite.about}"]
-    rows += [f"{'':14}{times} x {reason}" for reason, times in outcome.reasons.items()]
+    rows = [f"{suite.name:<16}{counts}   {suite.about}"]
+    rows += [f"{'':16}{times} x {reason}" for reason, times in outcome.reasons.items()]
     if outcome.failed:
         tail = job.log.read_text(errors="replace").splitlines()[-TAIL_LINES:]
         rows += [f"---- the end of {job.log}", *tail, "----"]
@@ -277,11 +317,11 @@ def main() -> int:
     os.chdir(ROOT)
     if arguments.list:
         for suite in SUITES:
-            print(f"{suite.name:<14}{','.join(suite.sets):<12}{suite.about}")
+            print(f"{suite.name:<16}{','.join(suite.sets):<12}{suite.about}")
         return 0
     LOGS.mkdir(parents=True, exist_ok=True)
     chosen = [s for s in SUITES if (s.name in arguments.only if arguments.only else arguments.set in s.sets)]
-    print(f"{'suite':<14}{'passed':>8}{'failed':>8}{'skipped':>8}{'time':>10}")
+    print(f"{'suite':<16}{'passed':>8}{'failed':>8}{'skipped':>8}{'time':>10}")
     with ThreadPoolExecutor(arguments.jobs) as pool:
         longest_first = sorted(chosen, key=lambda suite: -suite.minutes)
         runs = [pool.submit(run_suite, suite, arguments.fuzz_seconds) for suite in longest_first]
