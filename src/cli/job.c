@@ -6,17 +6,22 @@
 #include <unistd.h>
 
 #include "cli/interrupt.h"
+#include "cli/package.h"
+#include "cli/prompt.h"
 #include "cli/report.h"
 
 /* ---------------------------------------------------------------- ids */
 
 int job_read_ids(cli_job *job) {
-  if (!job->options->ids) return fail_usage("token ids are needed: --ids LIST, or --ids FILE, or --ids -");
+  if (job->options->ids && prompt_given(job->options)) return fail_usage("give --ids or a text, not both");
+  if (prompt_given(job->options)) return prompt_read(job);
+  if (!job->options->ids)
+    return fail_usage("an input is needed: --prompt TEXT, --prompt-file FILE, or --ids LIST or FILE");
   return ids_read(&job->ids, "--ids", job->options->ids);
 }
 
 int job_open_ids_and_model(cli_job *job) {
-  if (!job->options->model) return fail_usage("a model is needed: -m FILE.mlb");
+  if (!job->options->model) return fail_usage("a model is needed: -m FILE.mlb, or -m FOLDER");
   TRY(job_read_ids(job));
   TRY(job_open_model(job, job->options->model));
   return ids_check_vocab(&job->ids, "--ids", ml_model_get_info(job->model)->vocab);
@@ -67,8 +72,15 @@ static int map_model(cli_job *job, const char *path) {
 
 int job_open_model(cli_job *job, const char *path) {
   double start = now_seconds();
-  TRY(job->options->mmap ? map_model(job, path) : stream_model(job, path));
+  char *file = NULL;
+  TRY(package_model_path(path, &file));
+  int code = job->options->mmap ? map_model(job, file) : stream_model(job, file);
+  free(file);
+  TRY(code);
   job->load_seconds = now_seconds() - start;
+  ml_error error;
+  if (job->tokenizer && ml_tokenizer_check_model(job->tokenizer, job->model, &error) != ML_OK)
+    return fail_error(&error, path);
   return DONE;
 }
 
@@ -124,6 +136,7 @@ void job_close(cli_job *job) {
   ml_session_free(job->session);
   ml_imatrix_free(job->imatrix);
   ml_model_free(job->model);
+  ml_tokenizer_free(job->tokenizer);
   file_unmap(&job->file);
   ids_free(&job->ids);
 }

@@ -11,16 +11,19 @@ typedef struct cli_job {
   id_list ids;
   mapped_file file; /* of the model, unless it was read */
   ml_model *model;
+  ml_tokenizer *tokenizer; /* NULL unless there is text */
   double load_seconds;
   ml_imatrix *imatrix;
   ml_session *session;
   uint64_t session_bytes;
 } cli_job;
 
-/* The ids of --ids. They are read before the model, so that a typing mistake costs no loading. */
+/* The ids of --ids, or of the text of --prompt. They are read before the model, so that a typing mistake costs no
+ * loading. */
 int job_read_ids(cli_job *job);
 
-/* The model of `path`, mapped or read as the options say. */
+/* The model of `path` (a file, or the folder of a package), mapped or read as the options say, and checked to fit the
+ * tokenizer if there is one. */
 int job_open_model(cli_job *job, const char *path);
 
 /* The usual beginning: ids, the model of -m, and the ids checked against its vocabulary. */

@@ -53,13 +53,19 @@ typedef struct option_row {
 
 static const option_row table[] = {
     {HEADING, .help = "Input"},
-    {TEXT, 'm', "model", "FILE", FIELD(model), .modes = WITH_MODEL, .help = "the model, a .mlb file"},
+    {TEXT, 'm', "model", "PATH", FIELD(model), .modes = WITH_MODEL | WITH_TOKENIZER,
+     .help = "the model: a .mlb file, or the folder of a model package,\n"
+             "which brings its tokenizer"},
+    {TEXT, 'p', "prompt", "TEXT", FIELD(prompt), .modes = EVALUATING,
+     .help = "text to begin with; what is generated is printed as text"},
+    {TEXT, 0, "prompt-file", "FILE", FIELD(prompt_file), .modes = EVALUATING,
+     .help = "the same from a file, or - for standard input"},
     {TEXT, 0, "ids", "LIST|FILE", FIELD(ids), .modes = EVALUATING,
      .help = "token ids: a list like 1,15043,29892, a file that holds one,\n"
              "or - for standard input; blanks, commas and lines separate"},
-    {TEXT, 0, "tokenizer", "FILE", FIELD(tokenizer), .modes = WITH_TOKENIZER,
-     .help = "the tokenizer, a .mlt file"},
-    {FLAG, 0, "special", NULL, FIELD(special), .modes = WITH_TOKENIZER,
+    {TEXT, 0, "tokenizer", "FILE", FIELD(tokenizer), .modes = EVALUATING | WITH_TOKENIZER,
+     .help = "the tokenizer, a .mlt file; default: the package's"},
+    {FLAG, 0, "special", NULL, FIELD(special), .modes = EVALUATING | WITH_TOKENIZER,
      .help = "added tokens like <|im_end|> count: spelled in the text they\n"
              "become their ids, and ids of theirs are shown"},
     {FLAG, 0, "mmap", NULL, FIELD(mmap), .modes = WITH_MODEL | IN(MODE_CHECK),
@@ -69,9 +75,9 @@ static const option_row table[] = {
     {HEADING, .help = "What to do with it (without any of these: generate)"},
     {MODE_FILE, 0, "logits", "FILE.npy", .mode = MODE_LOGITS, .modes = ANYWHERE,
      .help = "write the logits after every id: float32, or float64 with\n--exact"},
-    {MODE, 0, "perplexity", NULL, .mode = MODE_PERPLEXITY, .modes = ANYWHERE,
-     .help = "exp of the mean negative log-likelihood of the ids, in\n"
-             "windows of --ctx"},
+    {MODE, 0, "perplexity", "[FILE]", .mode = MODE_PERPLEXITY, .modes = ANYWHERE,
+     .help = "exp of the mean negative log-likelihood of a text, or of the\n"
+             "ids, in windows of --ctx"},
     {MODE_FILE, 0, "imatrix", "FILE", .mode = MODE_IMATRIX, .modes = ANYWHERE,
      .help = "run the ids in windows of --ctx and write the importance\n"
              "matrix (MLI1): which inputs matter to quantization"},
@@ -94,7 +100,7 @@ static const option_row table[] = {
     {COUNT, 'n', "predict", "N", FIELD(n_predict), GIVEN(n_predict_given), RANGE(0, MAX_TOKENS),
      .modes = GENERATING | IN(MODE_BENCH), .help = "ids to generate at most; default 128"},
     {TEXT, 0, "stop-ids", "LIST|FILE", FIELD(stop_ids), .modes = GENERATING,
-     .help = "end before printing one of these; default none"},
+     .help = "end before printing one of these; a tokenizer's EOS always"},
     {REAL, 0, "temp", "T", FIELD(sampler.temperature), RANGE(0, FLT_MAX), .modes = GENERATING,
      .help = "temperature; default 0: always the likeliest id"},
     {COUNT, 0, "top-k", "K", FIELD(sampler.top_k), RANGE(0, MAX_TOKENS), .modes = GENERATING,
@@ -270,16 +276,19 @@ static int check_modes(const cli_options *out, const bool *given) {
 
 /* ---------------------------------------------------------------- parsing */
 
+/* [FILE] of --perplexity is a word of its own, which getopt_long leaves over. */
+static bool takes_value(const option_row *row) { return row->argument && row->argument[0] != '['; }
+
 /* The table in the form that getopt_long takes; a row's code is its letter, or 256 + its index. */
 static void make_getopt_tables(struct option *longs, char *letters) {
   *letters++ = ':'; /* tell a missing value from an unknown option */
   for (int i = 0; i < N_ROWS; i++) {
     if (!table[i].name) continue;
-    int has_argument = table[i].argument ? required_argument : no_argument;
+    int has_argument = takes_value(&table[i]) ? required_argument : no_argument;
     *longs++ = (struct option){table[i].name, has_argument, NULL, 256 + i};
     if (!table[i].letter) continue;
     *letters++ = table[i].letter;
-    if (table[i].argument) *letters++ = ':';
+    if (takes_value(&table[i])) *letters++ = ':';
   }
   *longs = (struct option){0};
   *letters = 0;
@@ -307,6 +316,8 @@ int options_parse(cli_options *out, int argc, char **argv) {
     given[index] = true;
     TRY(apply(&table[index], optarg, out));
   }
+  if (optind + 1 == argc && out->mode == MODE_PERPLEXITY && !out->prompt_file)
+    out->prompt_file = argv[optind++];
   if (optind < argc)
     return fail_usage("unexpected argument %s: every value follows its option, as in -m FILE", argv[optind]);
   if (out->isa && strcmp(out->isa, "list") == 0 && out->mode == MODE_GENERATE) out->mode = MODE_LIST_ISAS;
@@ -335,10 +346,12 @@ static void print_row(FILE *stream, const option_row *row) {
 
 void options_print_usage(FILE *stream) {
   fputs(
-      "usage: ml_run -m MODEL.mlb --ids LIST [-n N] [--temp T] [option]...\n"
+      "usage: ml_run -m PACKAGE --prompt TEXT [-n N] [--temp T] [option]...\n"
+      "       ml_run -m MODEL.mlb --ids LIST [-n N] [--temp T] [option]...\n"
       "       ml_run -m MODEL.mlb --info | --bench [option]...\n"
+      "       ml_run -m PACKAGE --perplexity FILE [option]...\n"
       "       ml_run -m MODEL.mlb --ids LIST --logits FILE.npy | --perplexity | --imatrix FILE | --trace\n"
-      "       ml_run --tokenizer FILE.mlt --tokenize FILE | --detokenize LIST [--special]\n"
+      "       ml_run -m PACKAGE | --tokenizer FILE.mlt --tokenize FILE | --detokenize LIST [--special]\n"
       "       ml_run --check FILE | --isa list | --help\n",
       stream);
 }
@@ -355,6 +368,7 @@ void options_print_help(FILE *stream) {
       "\nExit codes: 0 done, 1 bad input or file (ML_E_...), 2 wrong usage, 130 interrupted before the "
       "result.\n"
       "\nexamples\n"
+      "  ml_run -m smollm2 --prompt 'Once upon a time' -n 100 --threads 0\n"
       "  ml_run -m model.mlb --ids 1,15043,29892 -n 20\n"
       "  ml_run -m model.mlb --ids prompt.txt -n 200 --temp 0.8 --top-p 0.95 --seed 7\n"
       "  ml_run -m model.mlb --ids text.ids --perplexity --ctx 512 --stride 256 --threads 0\n",

@@ -25,11 +25,13 @@ typedef enum mode {
 typedef struct cli_options {
   mode mode;
   const char *mode_file; /* of --logits, --imatrix, --check, --tokenize and --detokenize */
-  const char *model;
+  const char *model;     /* file, or folder of a package */
   const char *tokenizer;
-  bool special;         /* added tokens are tokens, in text too */
-  const char *ids;      /* list, file name or "-" */
-  const char *stop_ids; /* the same, or NULL */
+  bool special;            /* added tokens are tokens, in text too */
+  const char *prompt;      /* text */
+  const char *prompt_file; /* name of a file of text, or "-" */
+  const char *ids;         /* list, file name or "-" */
+  const char *stop_ids;    /* the same, or NULL */
   uint32_t n_predict;
   bool n_predict_given;
   uint32_t n_ctx, n_batch; /* 0: the library's default */

@@ -11,6 +11,7 @@
 typedef struct generation {
   cli_job *job;
   ml_sampler *sampler;
+  ml_decoder *decoder; /* NULL: ids are printed */
   id_list stop_ids;
   uint32_t generated;
   double prompt_seconds, generation_seconds;
@@ -49,6 +50,14 @@ static int open_sampler(generation *run) {
   return DONE;
 }
 
+/* A text goes on as text. */
+static int open_decoder(generation *run) {
+  ml_error error;
+  if (!run->job->tokenizer || ml_decoder_new(&run->decoder, run->job->tokenizer, NULL, &error) == ML_OK)
+    return DONE;
+  return fail_error(&error, NULL);
+}
+
 static int open_all(generation *run) {
   cli_job *job = run->job;
   if (job->options->stop_ids) TRY(ids_read(&run->stop_ids, "--stop-ids", job->options->stop_ids));
@@ -57,6 +66,7 @@ static int open_all(generation *run) {
   TRY(job_check_fits(job, job->ids.n));
   const ml_session_options session_options = job_session_options(job);
   TRY(job_open_session(job, &session_options));
+  TRY(open_decoder(run));
   return open_sampler(run);
 }
 
@@ -83,7 +93,8 @@ static int evaluate_prompt(generation *run) {
 static bool is_stop_id(const generation *run, int32_t id) {
   for (size_t i = 0; i < run->stop_ids.n; i++)
     if (run->stop_ids.ids[i] == id) return true;
-  return false;
+  const ml_tokenizer *tokenizer = run->job->tokenizer;
+  return tokenizer && id == ml_tokenizer_get_info(tokenizer)->eos;
 }
 
 /* Whether the id after those so far may be produced; otherwise says why not. */
@@ -99,7 +110,15 @@ static bool may_go_on(generation *run) {
 }
 
 static int print_id(generation *run, int32_t id) {
-  printf("%s%" PRId32, run->generated ? " " : "", id);
+  const char *text;
+  size_t size;
+  ml_error error;
+  if (!run->decoder)
+    printf("%s%" PRId32, run->generated ? " " : "", id);
+  else if (ml_decoder_push(run->decoder, id, run->job->options->special, &text, &size, &error) != ML_OK)
+    return fail_error(&error, NULL);
+  else
+    fwrite(text, 1, size, stdout);
   run->generated++;
   return finish_output(); /* who reads along sees it now, and a closed pipe ends the work */
 }
@@ -139,11 +158,20 @@ static void print_timings(const generation *run) {
   note("finish     %s", run->reason);
 }
 
+/* Half a character that waited for its other half. */
+static void print_rest(ml_decoder *decoder) {
+  const char *text;
+  size_t size;
+  ml_decoder_finish(decoder, &text, &size);
+  fwrite(text, 1, size, stdout);
+}
+
 static int run_opened(generation *run) {
   TRY(evaluate_prompt(run));
   double start = now_seconds();
   int code = generate(run);
   run->generation_seconds = now_seconds() - start;
+  if (run->decoder) print_rest(run->decoder);
   putchar('\n'); /* also after a failure: what came before it is a whole line */
   if (code == DONE) print_timings(run);
   return code;
@@ -154,6 +182,7 @@ int run_generate(cli_job *job) {
   int code = open_all(&run);
   if (code == DONE) code = run_opened(&run);
   ml_sampler_free(run.sampler);
+  ml_decoder_free(run.decoder);
   ids_free(&run.stop_ids);
   return code;
 }

@@ -27,7 +27,7 @@ static void print_model(summary *out, const cli_job *job) {
 
 /* The session is planned, not made: a context that does not fit in memory is worth asking about. */
 int run_info(cli_job *job) {
-  if (!job->options->model) return fail_usage("a model is needed: -m FILE.mlb");
+  if (!job->options->model) return fail_usage("a model is needed: -m FILE.mlb, or -m FOLDER");
   TRY(job_open_model(job, job->options->model));
   const ml_session_options session_options = job_session_options(job);
   uint64_t session_bytes = ml_session_memory(job->model, &session_options);

@@ -81,8 +81,8 @@ def test_isa_list(run):
         (["--ids", "1"], ["a model is needed", "-m FILE"]),
         (["--info"], ["a model is needed"]),
         (["--bench"], ["a model is needed"]),
-        (["-m", "x"], ["token ids are needed", "--ids"]),
-        (["-m", "x", "--perplexity"], ["token ids are needed"]),
+        (["-m", "x"], ["an input is needed", "--ids"]),
+        (["-m", "x", "--perplexity"], ["an input is needed"]),
     ],
 )
 def test_wrong_usage(run, arguments, words):

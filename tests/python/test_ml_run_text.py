@@ -1,8 +1,12 @@
-"""ml_run --tokenize and --detokenize, on a tokenizer made here."""
+"""ml_run with text: --tokenize, --detokenize, prompts and packages, on a tokenizer made here."""
+
+from dataclasses import replace
 
 import mlt
 import numpy as np
 import pytest
+from mlb import write_model
+from tiny import make_tiny
 
 BYTES = [mlt.Token(bytes([byte])) for byte in range(256)]
 AB, BOS, END = 256, 257, 258
@@ -73,3 +77,70 @@ def test_check(run, tokenizer, tmp_path):
     assert run("--check", tokenizer).out == f"{tokenizer}: tokenizer, good\n"
     (tmp_path / "short.mlt").write_bytes(tokenizer.read_bytes()[:-1])
     assert run("--check", tmp_path / "short.mlt").status == "ML_E_FORMAT"
+
+
+# ---------------------------------------------------------------- text to a model and back
+
+
+@pytest.fixture(scope="module")
+def package(tokenizer, tmp_path_factory):
+    """A folder with a small model of the tokenizer's vocabulary."""
+    folder = tmp_path_factory.mktemp("package")
+    header, layer_flags, provide = make_tiny("llama", 5)
+    write_model(folder / "model.mlb", replace(header, vocab=len(BYTES) + 3), layer_flags, provide)
+    (folder / "tokenizer.mlt").write_bytes(tokenizer.read_bytes())
+    return folder
+
+
+def test_a_prompt_goes_on_as_its_ids_do(run, package, tokenizer):
+    text = "abba \u00e9"
+    ids = run("--tokenizer", tokenizer, "--tokenize", "-", stdin=text.encode()).ids
+    expected = run("-m", package, "--ids", ",".join(map(str, ids)), "-n", 30, "--stop-ids", str(END)).ids
+    words = run("--tokenizer", tokenizer, "--detokenize", ",".join(map(str, expected))).out if expected else ""
+    for arguments in (["-p", text], ["--prompt-file", "-"]):
+        answer = run("-m", package, *arguments, "-n", 30, stdin=text.encode())
+        assert answer.code == 0, answer.err
+        assert answer.out == words + "\n"
+
+
+def test_tokenizer_of_its_own_goes_before_the_packages(run, package, tokenizer, tmp_path):
+    expected = run("-m", package, "--prompt", "ab", "-n", 5).out
+    assert run("-m", package / "model.mlb", "--tokenizer", tokenizer, "--prompt", "ab", "-n", 5).out == expected
+    (tmp_path / "broken.mlt").write_bytes(b"MLT1")
+    assert run("-m", package, "--tokenizer", tmp_path / "broken.mlt", "--prompt", "ab").status == "ML_E_FORMAT"
+
+
+def test_package_gives_model_and_tokenizer(run, package):
+    assert run("-m", package, "--tokenize", "-", stdin=b"abc").ids == [BOS, AB, ord("c")]
+    assert run("-m", package, "--info", "--json").json["vocab"] == len(BYTES) + 3
+
+
+def test_bos_is_not_doubled(run, package):
+    assert run("-m", package, "--tokenize", "-", "--special", stdin=b"<s>ab").ids == [BOS, AB]
+    assert run("-m", package, "--tokenize", "-", "--special", stdin=b"<s><s>ab").ids == [BOS, BOS, AB]
+    assert run("-m", package, "--tokenize", "-", stdin=b"<s>").ids == [BOS, *b"<s>"]
+
+
+def test_perplexity_of_a_text_is_that_of_its_ids(run, package, tmp_path):
+    path = tmp_path / "text"
+    path.write_text("a small text, about nothing much\n" * 3)
+    ids = run("-m", package, "--tokenize", path).ids
+    (tmp_path / "ids").write_text(" ".join(map(str, ids)))
+    expected = run("-m", package, "--ids", tmp_path / "ids", "--perplexity", "--ctx", 16, "--json").json
+    assert run("-m", package, "--perplexity", path, "--ctx", 16, "--json").json == expected
+    assert expected["scored_ids"] > 50
+
+
+def test_text_that_cannot_be(run, package, tmp_path):
+    model = package / "model.mlb"
+    assert run("-m", package, "--prompt", "a", "--ids", "1").code == 2
+    assert run("-m", model, "--prompt", "a").code == 2
+    assert "--tokenizer" in run("-m", model, "--prompt", "a").err
+    assert run("-m", tmp_path, "--prompt", "a").status == "ML_E_IO"
+    assert run("-m", package, "--prompt-file", tmp_path / "none").status == "ML_E_IO"
+    assert run("-m", package, "--prompt", "a" * 3000).status == "ML_E_CONTEXT"
+    assert run("-m", run.model(), "--tokenizer", package / "tokenizer.mlt", "--prompt", "a").status == "ML_E_SHAPE"
+
+
+def test_empty_prompt_is_bos_where_there_is_one(run, package):
+    assert run("-m", package, "--prompt", "", "-n", 3).code == 0
