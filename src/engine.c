@@ -22,6 +22,11 @@ static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static ml_status find_kernels(const ml_kernels **out, const ml_session_options *options, ml_error *error) {
   *out = options->exact ? ml_kernels_exact() : ml_kernels_find(options->isa);
   if (*out) return ML_OK;
+  if (options->exact)
+    return ml_fail(error, ML_E_ARG, "exact", ml_none(), "is not part of this build", ml_none(), ML_NO_OFFSET);
+  if (!ml_kernels_name(0))
+    return ml_fail(error, ML_E_ARG, "isa", ml_none(), "this machine runs none of this build's kernels",
+                   ml_none(), ML_NO_OFFSET);
   return ml_fail(error, ML_E_ARG, "isa", ml_text(options->isa),
                  "is not among the kernels of this build, which begin with", ml_text(ml_kernels_name(0)),
                  ML_NO_OFFSET);

@@ -2,8 +2,10 @@
  * comparison and benchmarks are made from this list, so a kernel that exists is a kernel that is tested.
  * No include guard: it is included wherever a list is needed.
  *
- * Pointers never overlap unless the description says "in place". n counts floats and may be any number
- * (0 too) unless said otherwise. Order of operations: docs/NUMERICS.md. */
+ * Pointers never overlap unless the description says "in place", are aligned to their type and no more (a matrix's
+ * arrays: 64 bytes), and nothing outside of what they describe is touched, not even read. n counts floats and may be
+ * any number (0 too) unless said otherwise. Inputs may hold infinities and NaN, which then come out as NaN or infinity
+ * where they do with scalar; which of several NaN does not matter. Order of operations: docs/NUMERICS.md. */
 
 /* Format rule for blocks of 32: q (n), d (n / 32), sums (n / 32) of q, n a multiple of 32. False if any x is NaN or
  * infinite; the results are then unspecified. */

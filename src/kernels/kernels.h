@@ -59,8 +59,8 @@ static inline ml_matmul_fn *ml_matmul_for(const ml_kernels *kernels, const ml_ma
 
 /* By name; NULL when this build and machine lack it. NULL asks for the best. "exact" is not among them. */
 const ml_kernels *ml_kernels_find(const char *name);
-/* The slow double-precision table behind the `exact` option, and a matrix-vector product whose results are
- * double as well, for the logits: y[r] = softcap'd row r of w times x (cols floats). */
+/* The slow double-precision table behind the `exact` option, NULL where the build has none, and a matrix-vector product
+ * whose results are double as well, for the logits: y[r] = softcap'd row r of w times x (cols floats). */
 const ml_kernels *ml_kernels_exact(void);
 void ml_exact_matvec(double *y, const ml_matrix *w, const float *x, float softcap);
 /* Names, best first; NULL past the end. */

@@ -3,7 +3,8 @@
 #include "kernels/cpu.h"
 #include "kernels/tables.h"
 
-/* Best first; scalar runs anywhere and ends the list. */
+/* Best first; scalar runs anywhere and ends the list. A wasm module as it is published (ML_MODULE) must be small: it
+ * holds its own kind only, and a relaxed one has nothing to offer where relaxed SIMD is not what we take it for. */
 static const struct {
   const ml_kernels *kernels;
   bool (*supported)(void);
@@ -21,10 +22,12 @@ static const struct {
     {&ml_kernels_relaxed_pairs, ml_cpu_relaxed_pairs},
     {&ml_kernels_relaxed, ml_cpu_relaxed},
 #endif
-#if defined(__wasm__)
+#if defined(__wasm__) && !(defined(ML_RELAXED) && defined(ML_MODULE))
     {&ml_kernels_simd128, ml_cpu_any},
 #endif
+#if !defined(ML_MODULE)
     {&ml_kernels_scalar, ml_cpu_any},
+#endif
 };
 
 enum { N_IMPLEMENTATIONS = sizeof implementations / sizeof *implementations };
@@ -54,4 +57,10 @@ const ml_kernels *ml_kernels_find(const char *name) {
   return NULL;
 }
 
-const ml_kernels *ml_kernels_exact(void) { return &ml_kernels_double; }
+const ml_kernels *ml_kernels_exact(void) {
+#if defined(ML_MODULE)
+  return NULL; /* a proof that native builds give */
+#else
+  return &ml_kernels_double;
+#endif
+}

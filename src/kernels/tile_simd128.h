@@ -37,15 +37,18 @@ static inline v128_t add_block(v128_t acc, v128_t isum, v128_t dw, const float *
   return wasm_f32x4_add(acc, wasm_f32x4_mul(wasm_f32x4_convert_i32x4(isum), scale));
 }
 
-static inline void store_rows(const ml_tile *tile, uint32_t token, uint32_t quarter, v128_t acc) {
-  float *y = tile->y + token * tile->y_stride + 4 * quarter;
-  if (tile->n_rows >= 4 * quarter + 4) {
-    wasm_v128_store(y, acc);
-    return;
-  }
+__attribute__((noinline)) static void store_some_rows(float *y, v128_t acc, uint32_t n) {
   float lanes[4];
   wasm_v128_store(lanes, acc);
-  for (uint32_t i = 0; 4 * quarter + i < tile->n_rows; i++) y[i] = lanes[i];
+  for (uint32_t i = 0; i < n; i++) y[i] = lanes[i];
+}
+
+static inline void store_rows(const ml_tile *tile, uint32_t token, uint32_t quarter, v128_t acc) {
+  float *y = tile->y + token * tile->y_stride + 4 * quarter;
+  if (tile->n_rows >= 4 * quarter + 4)
+    wasm_v128_store(y, acc);
+  else if (tile->n_rows > 4 * quarter)
+    store_some_rows(y, acc, tile->n_rows - 4 * quarter);
 }
 
 #endif

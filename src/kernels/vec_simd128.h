@@ -20,12 +20,13 @@ static inline void v8_store(float *p, v8 a) {
   wasm_v128_store(p, a.low);
   wasm_v128_store(p + 4, a.high);
 }
-static inline v8 v8_load_part(const float *p, size_t n) {
+/* Ends of vectors come once: not worth being written out in every loop. */
+__attribute__((noinline)) static v8 v8_load_part(const float *p, size_t n) {
   float lanes[8] = {0};
   memcpy(lanes, p, n * sizeof *p);
   return v8_load(lanes);
 }
-static inline void v8_store_part(float *p, v8 a, size_t n) {
+__attribute__((noinline)) static void v8_store_part(float *p, v8 a, size_t n) {
   float lanes[8];
   v8_store(lanes, a);
   memcpy(p, lanes, n * sizeof *p);
