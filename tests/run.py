@@ -249,7 +249,7 @@ CHECKASM = "build/native/checkasm"
 PARITY_TARGETS = ("native", *(("build/arm64/ml_run",) if why_not("arm64") is None else ()))
 PYTHON_TARGETS = ("native", "build/native/quantize_driver")
 SUITES = [
-    Suite("repo", "rules of the repository", EVERY_EDIT, pytest(VENV, "tests/repo"), ("native",)),
+    Suite("repo", "rules of the repository", EVERY_EDIT, pytest(VENV, "tests/repo"), ("native", CHECKASM)),
     Suite("tools", "Python tools", EVERY_EDIT, pytest(VENV, "tests/python", "-m", "not slow"), PYTHON_TARGETS),
     Suite("tools-slow", "Python tools, thoroughly", ALL, pytest(VENV, "tests/python", "-m", "slow"), PYTHON_TARGETS),
     *on_build("native", EVERY_EDIT, ""),
