@@ -299,8 +299,8 @@ lint: machine-to-test venv ## what format would change, and what ruff finds
 	$(Q)build/venv/bin/ruff check tools tests
 	$(Q)build/venv/bin/ruff format --check tools tests
 
-kept := $(addprefix build/,venv venv-hf venv.lock venv-hf.lock emscripten models)
-clean: ## remove what was built; keep what was downloaded: Python environments, Emscripten, models
+kept := $(addprefix build/,venv venv-hf venv.lock venv-hf.lock emscripten models tokenizers)
+clean: ## remove what was built; keep what was downloaded: Python environments, Emscripten, models, tokenizers
 	$(Q)rm -rf $(filter-out $(kept),$(wildcard build/*))
 
 # Set-up scripts: silent when there is nothing to do.
