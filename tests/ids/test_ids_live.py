@@ -18,7 +18,7 @@ from driver import ENCODE, ENCODE_WITH_BOS, Driver
 from sample_texts import LANGUAGES
 
 SEED = int(os.environ.get("ML_IDS_SEED", "1"))
-NAMES = [source.name for source in tokenizer_sources.SOURCES if not source.large]
+NAMES = [source.name for source in tokenizer_sources.SOURCES]
 
 
 @pytest.fixture(params=[f"{name}-seed{SEED}" for name in NAMES])
