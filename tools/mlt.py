@@ -47,7 +47,7 @@ FLAG_ONE_DIGIT = 16  # kind 2: \p{N} in place of \p{N}{1,3}
 FLAG_GPT2 = 32  # kind 2: the GPT-2 pattern in place of the Llama 3 one
 FLAG_SPLIT_DIGITS = 64  # kind 2: every \p{N} is split off before the pattern
 FLAG_NO_PREFIX = 128  # kind 1, extension: no prefix at all (Gemma)
-FLAG_MARKS = 256  # kind 2, extension: the Qwen3.5 pattern, where letters include \p{M}
+FLAG_MARKS = 256  # kind 2, extension: letters include \p{M}; with one_digit, the Qwen3.5 pattern
 
 FLAG_NAMES = {
     FLAG_BOS: "bos",
@@ -58,7 +58,7 @@ FLAG_NAMES = {
     FLAG_GPT2: "gpt2_pattern",
     FLAG_SPLIT_DIGITS: "split_digits",
     FLAG_NO_PREFIX: "no_prefix",
-    FLAG_MARKS: "qwen35_pattern",
+    FLAG_MARKS: "marks_are_letters",
 }
 
 ATTR_ADDED = 1  # matched literally in the text, before anything else

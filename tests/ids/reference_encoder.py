@@ -21,7 +21,7 @@ def _pattern(flags: int) -> regex.Pattern:
         text = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
     else:
         marks = r"\p{M}" if flags & mlt.FLAG_MARKS else ""
-        digits = r"\p{N}" if flags & (mlt.FLAG_ONE_DIGIT | mlt.FLAG_MARKS) else r"\p{N}{1,3}"
+        digits = r"\p{N}" if flags & mlt.FLAG_ONE_DIGIT else r"\p{N}{1,3}"
         text = (
             rf"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?[\p{{L}}{marks}]+|{digits}"
             rf"| ?[^\s\p{{L}}{marks}\p{{N}}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
