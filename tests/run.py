@@ -235,11 +235,12 @@ def on_arm64() -> list[Suite]:
     """What runs by the emulator, and what is read off the machine code."""
     unit, checkasm = "build/arm64/test_unit", "build/arm64/checkasm"
     emulated = " by an emulator of AArch64"
-    code = pytest(VENV, "tests/repo/test_same_bits.py", "-k", "native_code or platform")
+    files = ("tests/repo/test_same_bits.py", "tests/parity/arm64_processors.py")
+    code = pytest(VENV, *files, "-k", "native_code or platform or processor or dot_products")
     return [
         Suite("unit-arm64", f"C unit tests{emulated}", ALL, program(EMULATOR, unit), (unit,), "arm64"),
         Suite("checkasm-arm64", f"kernels{emulated}", ALL, program(EMULATOR, checkasm), (checkasm,), "arm64"),
-        Suite("code-arm64", "machine code for AArch64", ALL, code, ("build/arm64/libml.a",), "arm64"),
+        Suite("code-arm64", "machine code for AArch64, and who gets it", ALL, code, ("build/arm64/ml_run",), "arm64"),
     ]
 
 
