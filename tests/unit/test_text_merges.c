@@ -154,3 +154,24 @@ TEST(text_merges_in_pieces_between_seams_equal_those_of_the_whole_text) {
     tiny_mlt_free(&made);
   }
 }
+
+/* Rules whose merged token does not begin, or end, as its parts do: no place can be told to be a seam by its characters. */
+TEST(text_merges_trust_no_seams_when_tokens_do_not_fit_their_parts) {
+  for (int at_end = 0; at_end < 2; at_end++) {
+    tiny_mlt made = tiny_mlt_new(ML_MLT_SENTENCEPIECE, ML_MLT_NO_PREFIX);
+    uint32_t a = tiny_mlt_token(&made, 0, "a"), b = tiny_mlt_token(&made, 0, "b"),
+             c = tiny_mlt_token(&made, 0, "c");
+    uint32_t odd = tiny_mlt_token(&made, 0, at_end ? "ax" : "xc"), whole = tiny_mlt_token(&made, 0, "axc");
+    tiny_mlt_merge(&made, at_end ? a : b, at_end ? b : c, odd);
+    tiny_mlt_merge(&made, at_end ? odd : a, at_end ? c : odd, whole);
+    ml_tokenizer *tokenizer = tiny_mlt_open(&made);
+    REQUIRE(tokenizer != NULL);
+    int32_t ids[3] = {-1, -1, -1};
+    size_t n = 0;
+    CHECK_EQ_I64(ml_tokenizer_encode(tokenizer, "abc", 3, 0, ids, 3, &n, NULL), ML_OK);
+    CHECK_EQ_U64(n, 1);
+    CHECK_EQ_I64(ids[0], whole);
+    ml_tokenizer_free(tokenizer);
+    tiny_mlt_free(&made);
+  }
+}
