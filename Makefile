@@ -277,7 +277,9 @@ models: machine-to-build venv ## fetch two small published models (330 MB) and c
 	@build/venv/bin/python tools/fetch_models.py $(NAMES)
 
 parity: machine-to-test machine-to-cross venv ## the same bits from every build, kernel table, thread count, batch and layout
-	@build/venv/bin/python tests/run.py --only parity-all
+	@$(MAKE) --no-print-directory native
+	@! command -v $(arm64_cc) >/dev/null || $(MAKE) --no-print-directory build/arm64/ml_run
+	@build/venv/bin/python tests/parity/parity.py
 
 SECONDS := 60
 fuzz: machine-to-test venv ## fuzz each target for SECONDS=60

@@ -267,7 +267,9 @@ SUITES = [
     ),
     *on_arm64(),
     Suite("parity", "traces with each other, a slice", EVERY_EDIT, pytest(VENV, "tests/parity"), ("native",)),
-    Suite("parity-all", "traces with each other", ALL, program(VENV, "tests/parity/parity.py"), PARITY_TARGETS),
+    Suite(
+        "parity-all", "traces with each other", ALL, program(VENV, "tests/parity/parity.py"), PARITY_TARGETS, minutes=20
+    ),
     Suite("replay", "inputs of the fuzz targets", EVERY_EDIT, replay, ("replay-native",)),
     Suite("replay-m32", "inputs of the fuzz targets with 32-bit sizes", ALL, replay, ("replay-m32",), "m32"),
     Suite("hf", "comparison with transformers", ALL, pytest(VENV_HF, "tests/oracle"), ("native",), minutes=20),

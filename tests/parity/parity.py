@@ -51,6 +51,7 @@ class Runner:
     name: str
     command: tuple[str, ...]
     slow: bool = False  # goes fewer ways
+    exact: bool = True  # knows --exact
 
     def why_missing(self) -> str | None:
         """Why it cannot run here, or None."""
@@ -69,8 +70,8 @@ class Runner:
 
     @cache  # noqa: B019 - a handful of runners, alive as long as the program
     def tables(self) -> tuple[str, ...]:
-        """Kernel tables that it can run here, best first, and `exact`."""
-        return (*self.call(["--isa", "list"]).split(), "exact")
+        """Kernel tables that it can run here, best first, and perhaps `exact`."""
+        return (*self.call(["--isa", "list"]).split(), *(["exact"] if self.exact else []))
 
 
 RUNNERS = (
