@@ -71,6 +71,11 @@ static void clear_last_group(uint8_t *place, const ml_mlb_array *array, ml_layou
   memset(place + (size - group), 0, (size_t)group);
 }
 
+/* Inlined with a constant `unit`: copies of unknown size are calls, and this is most of loading. */
+static inline void scatter(uint8_t *slot, size_t step, const uint8_t *bytes, size_t n, const size_t unit) {
+  for (size_t i = 0; i < n; i++) memcpy(slot + i * step, bytes + i * unit, unit);
+}
+
 /* As much of one row as the piece holds: whole elements at once, the rest byte by byte, since a piece may begin
  * and end inside an element. Returns the bytes taken. */
 static size_t fill_row(uint8_t *place, const slots *s, uint64_t position, const uint8_t *bytes, size_t size) {
@@ -84,7 +89,13 @@ static size_t fill_row(uint8_t *place, const slots *s, uint64_t position, const 
     slot[in] = bytes[done++];
     if (in + 1 == s->unit) slot += step;
   }
-  for (; size - done >= s->unit; done += s->unit, slot += step) memcpy(slot, bytes + done, s->unit);
+  size_t n = (size - done) / s->unit;
+  if (s->unit == 4)
+    scatter(slot, step, bytes + done, n, 4);
+  else
+    scatter(slot, step, bytes + done, n, 2);
+  slot += n * step;
+  done += n * s->unit;
   for (uint32_t in = 0; done < size; in++) slot[in] = bytes[done++];
   return size;
 }
