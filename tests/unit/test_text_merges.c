@@ -115,6 +115,7 @@ static void random_text_rules(tiny_mlt *mlt, bool sound) {
     tiny_mlt_rule(mlt, texts[left], texts[right]);
     n++;
   }
+  if (test_random_below(2)) tiny_mlt_merge(mlt, 0xA9, 0xC3, 0x00); /* from one é to the next */
   if (!sound) tiny_mlt_merge(mlt, 'a', test_random_below(mlt->n_vocab), test_random_below(mlt->n_vocab));
 }
 
