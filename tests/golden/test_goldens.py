@@ -57,6 +57,23 @@ def test_production(ml_run, name):
     print(f"{name}: cosine {whole:.5f} with exact logits, at least {least:.6f} with emulated ones")
 
 
+def agreement(pairs):
+    """The share of positions at which both logits have the same favourite."""
+    return np.concatenate([actual.argmax(axis=1) == expected.argmax(axis=1) for actual, expected in pairs]).mean()
+
+
+def test_production_keeps_the_favourite_at_95_percent_of_all_positions(ml_run):
+    """Over all models together and near-ties included; one small random model alone has too many of those."""
+    pairs = []
+    for name in NAMES:
+        tokens, expected = stored(name)
+        pairs.append((Engine(ml_run).logits(FOLDER / f"{name}.mlb", tokens), expected))
+    assert agreement(pairs) >= 0.95
+    shifted = [(np.roll(actual, 1, axis=0), expected) for actual, expected in pairs]
+    assert agreement(shifted) < 0.5
+    assert agreement([(np.zeros_like(actual), expected) for actual, expected in pairs]) < 0.5
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_same_bits_in_every_way_of_running(ml_run, name):
     tokens, _ = stored(name)
