@@ -41,6 +41,9 @@ STAGES += ["layer", "final", "logits"]
 
 TINY_IDS = 24  # three windows of tiny.py, three of the widest tiles of tokens
 REAL_IDS = 4
+# The tiny models that go all ways; the others, with a feature each, and the goldens go fewer.
+SHAPES = ("llama", "q4", "odd_heads", "linear", "linear_only", "qwen2", "qwen3", "qwen35", "smollm3", "gemma2")
+SHAPES += ("gemma3", "everything")
 SLICE = ("odd_heads", "qwen35", "gemma2", "everything")
 
 
@@ -130,7 +133,8 @@ def ways_of(model: Model, runner: Runner, table: str, slice_only: bool) -> Seque
     plain = table in ("scalar", "exact")  # portable C: little can differ between the ways that does not elsewhere
     if (runner.slow and (plain or model.real)) or (model.real and table == "exact"):
         return ONE_WAY
-    return FEW_WAYS if slice_only or runner.slow or model.real or table == "exact" else ALL_WAYS
+    all_ways = model.name in SHAPES and not (slice_only or runner.slow or table == "exact")
+    return ALL_WAYS if all_ways else FEW_WAYS
 
 
 # ---------------------------------------------------------------- traces
