@@ -208,7 +208,7 @@ build/$1/checkasm.mjs: $$($1_checkasm) $$($1_lib)
 endef
 wasm_link := --oformat=bare -Wno-experimental --no-entry -sSTRICT -sFILESYSTEM=0 -sMALLOC=emmalloc -sSTACK_SIZE=128KB \
   -sIMPORTED_MEMORY -sALLOW_MEMORY_GROWTH -sINITIAL_MEMORY=1MB -sMAXIMUM_MEMORY=4GB
-node_link := -sENVIRONMENT=node -sNODERAWFS -sEXIT_RUNTIME -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB
+node_link := -sENVIRONMENT=node,worker -sNODERAWFS -sEXIT_RUNTIME -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB
 $(foreach name,$(wasms),$(eval $(call wasm_programs,$(name))))
 
 # One fuzzing program for each tests/fuzz/fuzz_*.c.
@@ -241,13 +241,16 @@ FORCE:
 # ---------------------------------------------------------------- targets
 
 .PHONY: replay-native replay-m32
-.PHONY: help native demo check test hf ids tokenizers models parity fuzz fuzz-programs goldens format lint clean
-.PHONY: machine-to-build machine-to-test machine-to-cross venv venv-hf
+.PHONY: help native wasm demo check test hf ids tokenizers models parity fuzz fuzz-programs goldens format lint clean
+.PHONY: machine-to-build machine-to-test machine-to-cross machine-to-wasm venv venv-hf
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/make \1@\2/p' Makefile | expand -t 1 | awk -F@ '{printf "  %-16s %s\n", $$1, $$2}'
 
 native: build/native/ml_run build/native/libml.a ## build/native/ml_run and build/native/libml.a
+
+wasm: machine-to-wasm ## build/wasm/*.wasm: the modules for browsers and Node
+	@$(MAKE) --no-print-directory $(wasms:%=build/wasm/%.wasm)
 
 demo: machine-to-build venv ## make a small model with random weights, look at it, and generate with it
 	@$(MAKE) --no-print-directory native
@@ -301,7 +304,7 @@ lint: machine-to-test venv ## what format would change, and what ruff finds
 	$(Q)build/venv/bin/ruff check tools tests
 	$(Q)build/venv/bin/ruff format --check tools tests
 
-kept := $(addprefix build/,venv venv-hf venv.lock venv-hf.lock emscripten models tokenizers)
+kept := $(addprefix build/,venv venv-hf venv.lock venv-hf.lock emscripten emscripten.lock models tokenizers)
 clean: ## remove what was built; keep what was downloaded: Python environments, Emscripten, models, tokenizers
 	$(Q)rm -rf $(filter-out $(kept),$(wildcard build/*))
 
@@ -312,6 +315,8 @@ machine-to-test:
 	@tools/setup-native.sh
 machine-to-cross:
 	@tools/setup-arm64.sh
+machine-to-wasm:
+	@tools/setup-wasm.sh
 venv: machine-to-build
 	@tools/setup-python.sh
 venv-hf: machine-to-build

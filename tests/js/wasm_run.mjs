@@ -25,6 +25,7 @@ const { values: options, positionals } = parseArgs({
     ctx: { type: 'string', short: 'c', default: '0' },
     predict: { type: 'string', short: 'n', default: '64' },
     isa: { type: 'string' },
+    mmap: { type: 'boolean' }, // no such thing here: weights are packed, whatever is asked for
   },
 });
 
