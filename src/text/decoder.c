@@ -122,17 +122,16 @@ static void put_byte_token(ml_decoder *d, uint8_t byte) {
 
 /* A token with a space for each ▁. */
 static void put_piece(ml_decoder *d, const uint8_t *bytes, uint32_t size) {
-  static const uint8_t space_symbol[] = {0xE2, 0x96, 0x81};
   uint32_t done = 0;
   end_run(d);
-  for (uint32_t at = 0; at + sizeof space_symbol <= size;) {
-    if (memcmp(bytes + at, space_symbol, sizeof space_symbol) != 0) {
+  for (uint32_t at = 0; at + ML_SPACE_SYMBOL_SIZE <= size;) {
+    if (memcmp(bytes + at, ML_SPACE_SYMBOL_TEXT, ML_SPACE_SYMBOL_SIZE) != 0) {
       at++;
       continue;
     }
     put_bytes(d, bytes + done, at - done);
     put_bytes(d, (const uint8_t *)" ", 1);
-    done = at += sizeof space_symbol;
+    done = at += ML_SPACE_SYMBOL_SIZE;
   }
   put_bytes(d, bytes + done, size - done);
 }

@@ -111,16 +111,14 @@ static ml_status put_character(encoding *e, uint32_t symbol, uint8_t label, cons
   return ML_OK;
 }
 
-static const uint8_t space_symbol[] = {0xE2, 0x96, 0x81}; /* ▁ */
-
 static ml_status put_space(encoding *e, uint8_t *last_label) {
-  return put_character(e, e->t->ascii_symbols[' '], ML_LABEL_SPACE_SYMBOL, space_symbol, sizeof space_symbol,
-                       last_label);
+  return put_character(e, e->t->ascii_symbols[' '], ML_LABEL_SPACE_SYMBOL,
+                       (const uint8_t *)ML_SPACE_SYMBOL_TEXT, ML_SPACE_SYMBOL_SIZE, last_label);
 }
 
 static bool begins_with_space(const uint8_t *text, size_t size) {
   return text[0] == ' ' ||
-         (size >= sizeof space_symbol && memcmp(text, space_symbol, sizeof space_symbol) == 0);
+         (size >= ML_SPACE_SYMBOL_SIZE && memcmp(text, ML_SPACE_SYMBOL_TEXT, ML_SPACE_SYMBOL_SIZE) == 0);
 }
 
 static bool needs_prefix(const encoding *e, const uint8_t *text, size_t size, bool at_start) {

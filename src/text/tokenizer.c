@@ -15,7 +15,7 @@ static void place_parts(ml_tokenizer *t, const ml_mlt *mlt, ml_arena *arena) {
   ml_added_place(&t->added, mlt, &t->vocabulary, arena);
   t->is_control = ml_arena_take(arena, mlt->n_vocab, 1);
   t->unicode = is_byte_level(mlt) ? ml_unicode_place(arena) : NULL;
-  t->seams = is_byte_level(mlt) ? NULL : ml_arena_take(arena, 1, sizeof *t->seams);
+  t->seams = is_byte_level(mlt) ? NULL : ml_seams_place(mlt, &t->vocabulary, arena);
 }
 
 /* An added token is ordinary text, too, if it can come from text in which none are looked for: as a symbol or by a
@@ -45,7 +45,6 @@ static void fill(ml_tokenizer *t, const ml_mlt *mlt) {
   t->longest_token = mlt->longest_token;
   mark_controls(t, mlt);
   if (!t->seams) return;
-  ml_seams_fill(t->seams, mlt, &t->vocabulary);
   find_ascii_symbols(t);
 }
 

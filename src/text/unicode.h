@@ -42,7 +42,7 @@ enum {
   ML_COMPOSITION_SLOTS = 2048
 };
 
-/* 80 KB, in the owner's arena. */
+/* 70 KB, in the owner's arena. */
 typedef struct ml_unicode {
   uint8_t block_of[ML_UNICODE_N_BLOCKS]; /* code point / 256 -> block; those all of one value are kept once */
   uint8_t (*blocks)[ML_UNICODE_BLOCK];   /* values */

@@ -61,6 +61,8 @@ static const edit_case edits[] = {
     FORMAT(MLT_AT_FLAGS, 0x80000000),
     GOOD(TOKEN_0 + 1, 1),
     FORMAT(TOKEN_0 + 1, SMALL_SIZE - TOKEN_0 - 5 + 1), /* one byte more than there is */
+    SHORT(TOKEN_0 + 1, SMALL_SIZE - TOKEN_0 - 5),      /* which leaves nothing for the next token, */
+    SHORT(TOKEN_0 + 1, SMALL_SIZE - TOKEN_0 - 5 - 4),  /* or not enough for its head */
     FORMAT(TOKEN_0 + 1, UINT32_MAX),
     FORMAT(TOKEN_2 + 1, MERGE_0 + 12 - TOKEN_2 - 5 + 1),
     GOOD(MERGE_0, 2),

@@ -68,6 +68,8 @@ static const split_case cases[] = {
     {GPT2 | SPLIT_DIGITS, "1|2|3|4"},
     {GPT2 | SPLIT_DIGITS, " |1| |2"},
     {GPT2 | SPLIT_DIGITS, "x| |\u0661|\u00bd|!"},
+    {GPT2 | SPLIT_DIGITS, "!|\U00011de0|!!"},
+    {GPT2, "!\U00011de0!!"},
     {GPT2 | SPLIT_DIGITS, "a|\U00011de0|b"},
     {GPT2 | SPLIT_DIGITS, "  |9|  "},
     {SPLIT_DIGITS, "a| |1|2|\n\n|b"},

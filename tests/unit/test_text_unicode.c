@@ -110,7 +110,8 @@ TEST(text_nfc_of_some_texts) {
        "b",
        "\u00e0\u05ae\u0315"
        "b"},
-      {"a\u0301\u0301", "\u00e1\u0301"}, /* the second is blocked */
+      {"a\u0301\u0301", "\u00e1\u0301"},  /* the second is blocked */
+      {"a\u0305\u0301", "a\u0305\u0301"}, /* blocked by one of its class that does not compose */
       {"a\u0327\u0301", "\u00e1\u0327"},
       {"\u0958", "\u0915\u093c"}, /* excluded from composition */
       {"\u0915\u093c", "\u0915\u093c"},
