@@ -7,6 +7,10 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
+/* A block may be larger than half of a 32-bit address space, though no piece of it can be; with 64 bits malloc would
+ * refuse it anyway. */
+#define LARGEST ((sizeof(size_t) == 4 ? SIZE_MAX : SIZE_MAX / 2) - ML_ALIGNMENT)
+
 static void *default_allocate(void *user, size_t size) {
   (void)user;
   return malloc(size);
@@ -33,9 +37,9 @@ ml_status ml_arena_open(ml_arena *arena, const ml_allocator *allocator, uint64_t
   if (limit && size > limit)
     return ml_fail(error, ML_E_NOMEM, what, ml_uint(size), "bytes needed, the limit is", ml_uint(limit),
                    ML_NO_OFFSET);
-  if (size > SIZE_MAX / 2 - ML_ALIGNMENT)
+  if (size > LARGEST)
     return ml_fail(error, ML_E_NOMEM, what, ml_uint(size), "bytes needed, this build can address",
-                   ml_uint(SIZE_MAX / 2), ML_NO_OFFSET);
+                   ml_uint(LARGEST), ML_NO_OFFSET);
   ml_allocator memory = ml_allocator_or_default(allocator);
   void *block = memory.allocate(memory.user, (size_t)size + ML_ALIGNMENT);
   if (!block)
@@ -55,7 +59,8 @@ void *ml_arena_take(ml_arena *arena, uint64_t count, uint64_t size) {
   arena->taken = ml_add_sizes(start, ml_round_up(ml_mul_sizes(count, size), ML_ALIGNMENT));
   if (!arena->base) return NULL;
   assert(arena->taken <= arena->size);
-  return arena->base + start;
+  return (void *)((uintptr_t)arena->base +
+                  (uintptr_t)start); /* pointers may only move by half the address space */
 }
 
 void ml_arena_close(ml_arena *arena) {

@@ -98,8 +98,8 @@ TEST(arena_sum_sticks) {
 }
 
 TEST(arena_refuses_what_cannot_be) {
-  static const uint64_t impossible[] = {UINT64_MAX, UINT64_MAX - 63, (uint64_t)SIZE_MAX / 2,
-                                        (uint64_t)SIZE_MAX / 2 - 63};
+  const uint64_t largest = sizeof(size_t) == 4 ? SIZE_MAX : SIZE_MAX / 2;
+  const uint64_t impossible[] = {UINT64_MAX, UINT64_MAX - 63, largest, largest - 63};
   test_memory memory = {0};
   ml_allocator allocator = test_allocator(&memory);
   ml_arena arena = ml_arena_measure();
