@@ -180,12 +180,31 @@ static float k_exp_scores(float *scores, size_t n) {
   return v8_sum(sum);
 }
 
+/* k_dot_lanes of q with four rows: one by one, each would wait for its own sums and load q again. */
+static inline void k_dot_four(v8 lanes[4], const float *q, const float *k, size_t n) {
+  const float *k1 = k + n, *k2 = k1 + n, *k3 = k2 + n;
+  v8 a = v8_set(0.0f), b = a, c = a, d = a;
+  for (size_t i = 0; i < n; i += 8) {
+    v8 x = k_at(q, i, n);
+    a = v8_add(a, v8_mul(x, k_at(k, i, n)));
+    b = v8_add(b, v8_mul(x, k_at(k1, i, n)));
+    c = v8_add(c, v8_mul(x, k_at(k2, i, n)));
+    d = v8_add(d, v8_mul(x, k_at(k3, i, n)));
+  }
+  lanes[0] = a, lanes[1] = b, lanes[2] = c, lanes[3] = d;
+}
+
 /* Scores of one query and n_rows <= 8 keys that lie one after the other. */
 static inline void k_score_rows(float *scores, const float *q, const float *k, size_t head_dim,
                                 uint32_t n_rows, float scale) {
   v8 lanes[8];
-  for (uint32_t r = 0; r < 8; r++)
-    lanes[r] = r < n_rows ? k_dot_lanes(q, k + r * head_dim, head_dim) : v8_set(0.0f);
+  if (n_rows == 8) {
+    k_dot_four(lanes, q, k, head_dim);
+    k_dot_four(lanes + 4, q, k + 4 * head_dim, head_dim);
+  } else {
+    for (uint32_t r = 0; r < 8; r++)
+      lanes[r] = r < n_rows ? k_dot_lanes(q, k + r * head_dim, head_dim) : v8_set(0.0f);
+  }
   k_put(scores, 0, n_rows, v8_mul(v8_sum_each(lanes), v8_set(scale)));
 }
 
