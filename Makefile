@@ -279,9 +279,10 @@ ids: machine-to-build venv-hf tokenizers ## compare token ids with the tokenizer
 models: machine-to-build venv ## fetch two small published models (330 MB) and convert them, into build/models; NAMES=... others
 	@build/venv/bin/python tools/fetch_models.py $(NAMES)
 
-parity: machine-to-test machine-to-cross venv ## the same bits from every build, kernel table, thread count, batch and layout
+parity: machine-to-test machine-to-cross machine-to-browse venv ## the same bits from every build, kernel table, thread count, batch and layout
 	@$(MAKE) --no-print-directory native
 	@! command -v $(arm64_cc) >/dev/null || $(MAKE) --no-print-directory build/arm64/ml_run
+	@! [ -e build/emscripten/installed.txt ] || $(MAKE) --no-print-directory $(wasms:%=build/wasm/%.wasm)
 	@build/venv/bin/python tests/parity/parity.py
 
 SECONDS := 60

@@ -28,6 +28,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 
+WASMS = ("simd128", "simd128-threads", "relaxed", "relaxed-threads")
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = Path("build/log")
 VENV = "build/venv/bin/python"
@@ -209,6 +210,11 @@ def why_not(build: str) -> str | None:
         return "the native build is the ARM one"
     if build == "arm64" and not (shutil.which("aarch64-linux-gnu-gcc") and shutil.which("qemu-aarch64")):
         return "no cross compiler or emulator for AArch64 (tools/setup-arm64.sh)"
+    if build in (*WASMS, "chromium") and not (ROOT / "build/emscripten/installed.txt").exists():
+        return "no Emscripten (tools/setup-wasm.sh)"
+    driver = ROOT / "tests/node_modules/playwright-core"
+    if build == "chromium" and not (shutil.which("chromium") and driver.exists()):
+        return "no Chromium or no driver for it (tools/setup-browser.sh)"
     return None
 
 
@@ -231,6 +237,43 @@ def on_build(build: str, sets: tuple[str, ...], about: str) -> list[Suite]:
     ]
 
 
+def node_tests(*files: str) -> Callable[[Job], Outcome]:
+    """Files of tests for Node's runner, which writes the same kind of report."""
+
+    def run(job: Job) -> Outcome:
+        report = job.log.with_suffix(".xml")
+        report.unlink(missing_ok=True)
+        reporters = ["--test-reporter=junit", f"--test-reporter-destination={report}"]
+        reporters += ["--test-reporter=spec", "--test-reporter-destination=stdout"]
+        code = job.call([NODE, "--test", *reporters, *files])
+        outcome = read_junit(report) if report.exists() and report.stat().st_size else Outcome()
+        return settle(outcome, code)
+
+    return run
+
+
+def on_wasm() -> list[Suite]:
+    """The wasm modules, and the C test programs compiled to wasm."""
+    suites = [
+        Suite("wasm", "wasm modules in Node", ALL, node_tests(*JS_TESTS), MODULES, "simd128"),
+        Suite(
+            "browser",
+            "wasm modules in Chromium",
+            ALL,
+            node_tests("tests/browser/chromium.test.mjs"),
+            (*MODULES, "native"),
+            "chromium",
+        ),
+    ]
+    for build in WASMS:
+        unit, checkasm = f"build/{build}/test_unit.mjs", f"build/{build}/checkasm.mjs"
+        about = f"kernels with scalar, {build}"
+        suites.append(Suite(f"checkasm-{build}", about, ALL, program(*ON_NODE, checkasm), (checkasm,), build))
+        if build == "simd128":
+            suites.append(Suite("unit-wasm", "C unit tests in wasm", ALL, program(*ON_NODE, unit), (unit,), build))
+    return suites
+
+
 def on_arm64() -> list[Suite]:
     """What runs by the emulator, and what is read off the machine code."""
     unit, checkasm = "build/arm64/test_unit", "build/arm64/checkasm"
@@ -246,8 +289,13 @@ def on_arm64() -> list[Suite]:
 
 EVERY_EDIT, ALL = ("check", "all"), ("all",)
 EMULATOR = "qemu-aarch64"
+NODE = next((path for path in ("tests/node_modules/.bin/node",) if (ROOT / path).exists()), "node")
+ON_NODE = (NODE, "tests/js/wasm_program.mjs")
+JS_TESTS = ("tests/js/modules.test.mjs", "tests/js/engine.test.mjs")
 CHECKASM = "build/native/checkasm"
+MODULES = tuple(f"build/wasm/{build}.wasm" for build in WASMS)
 PARITY_TARGETS = ("native", *(("build/arm64/ml_run",) if why_not("arm64") is None else ()))
+PARITY_TARGETS += MODULES if why_not("simd128") is None else ()
 PYTHON_TARGETS = ("native", "build/native/quantize_driver")
 SUITES = [
     Suite("repo", "rules of the repository", EVERY_EDIT, pytest(VENV, "tests/repo"), ("native", CHECKASM)),
@@ -266,6 +314,7 @@ SUITES = [
         "asan",
     ),
     *on_arm64(),
+    *on_wasm(),
     Suite("parity", "traces with each other, a slice", EVERY_EDIT, pytest(VENV, "tests/parity"), ("native",)),
     Suite(
         "parity-all", "traces with each other", ALL, program(VENV, "tests/parity/parity.py"), PARITY_TARGETS, minutes=20

@@ -56,8 +56,15 @@ as_root=()
 
 apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 "$@" >>"$log" 2>&1; }
 
+# Of the packages given, those that are not installed.
 lists_are_fresh=
 install() {
+  local package missing=()
+  for package; do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
+  done
+  [ "${#missing[@]}" -gt 0 ] || return 0
+  set -- "${missing[@]}"
   have apt-get || fail "missing: $*. Only apt is known here; install their like and run again"
   [ "$(id -u)" = 0 ] || have sudo || fail "missing: $*. Neither root nor sudo here; have them installed and run again"
   [ -n "$lists_are_fresh" ] || apt update || echo "apt-get update failed; going on with the lists of last time" >>"$log"

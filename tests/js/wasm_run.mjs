@@ -8,7 +8,7 @@
 import fs from 'node:fs';
 import { parseArgs } from 'node:util';
 import { Engine, plan } from '../../js/heap.js';
-import { bench, printBench } from './bench.mjs';
+import { bench, printBench } from './session_bench.mjs';
 
 const HEAD_BYTES = 1 << 17; // header and flags of any number of layers
 const CHUNK_BYTES = 1000003; // awkward on purpose

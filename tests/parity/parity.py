@@ -55,12 +55,17 @@ class Runner:
     command: tuple[str, ...]
     slow: bool = False  # goes fewer ways
     exact: bool = True  # knows --exact
+    wasm: bool = False  # a module, which Node may lack instructions for
 
     def why_missing(self) -> str | None:
         """Why it cannot run here, or None."""
         for word in self.command:
             if "/" in word and not (ROOT / word).exists():
                 return f"{word} is not built"
+        if self.wasm:
+            command = [*self.command, "--isa", "list"]
+            said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+            return said.stderr.strip() if said.returncode == CANNOT_RUN else None
         return None if shutil.which(self.command[0], path=None) or "/" in self.command[0] else f"no {self.command[0]}"
 
     def call(self, arguments: Iterable[str | Path]) -> str:
@@ -77,9 +82,16 @@ class Runner:
         return (*self.call(["--isa", "list"]).split(), *(["exact"] if self.exact else []))
 
 
+NODE = next((path for path in ("tests/node_modules/.bin/node",) if (ROOT / path).exists()), "node")
+WASMS = ("simd128", "simd128-threads", "relaxed", "relaxed-threads")
+CANNOT_RUN = 3  # exit code of wasm_run.mjs
 RUNNERS = (
     Runner("native", ("build/native/ml_run",)),
     Runner("arm64", ("qemu-aarch64", "build/arm64/ml_run"), slow=True),
+    *(
+        Runner(name, (NODE, "tests/js/wasm_run.mjs", f"build/wasm/{name}.wasm"), slow=True, exact=False, wasm=True)
+        for name in WASMS
+    ),
 )
 
 
@@ -204,9 +216,9 @@ class Report:
     def print(self) -> None:
         for text in self.differences:
             print(f"DIFFERS  {text}")
-        print(f"{'runner':<12}{'kernels':<12}{'models':>8}{'differ':>8}{'runs':>8}{'hashes':>10}")
+        print(f"{'runner':<18}{'kernels':<16}{'models':>8}{'differ':>8}{'runs':>8}{'hashes':>10}")
         for (runner, table), row in self.rows.items():
-            print(f"{runner:<12}{table:<12}{row.models:>8}{row.failed:>8}{row.runs:>8}{row.hashes:>10}")
+            print(f"{runner:<18}{table:<16}{row.models:>8}{row.failed:>8}{row.runs:>8}{row.hashes:>10}")
         for reason in self.skipped:
             print(f"{reason.partition(' ')[0]}: skipped: {reason}")
         if not self.rows:
