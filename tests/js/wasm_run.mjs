@@ -85,4 +85,7 @@ async function run() {
   engine.stop();
 }
 
-await run().catch((error) => fail(error.code?.startsWith('ML_') ? `${error.code}: ${error.message}` : error.stack));
+await run().catch((error) => {
+  if (error.code === 'KRAFLA_E_BUILD') fail(`Node ${process.version}: ${error.message}`, 3);
+  fail(error.code?.startsWith('ML_') ? `${error.code}: ${error.message}` : error.stack);
+});
