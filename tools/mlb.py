@@ -102,7 +102,7 @@ def write_model(
     def importance_of(spec: TensorSpec) -> np.ndarray | None:
         return importance(spec) if callable(importance) else (importance or {}).get(spec.name)
 
-    with _atomic(Path(path)) as file:
+    with atomic_file(Path(path)) as file:
         file.write(header.pack())
         if header.layer_flags:
             _write_array(file, np.frombuffer(layer_flags, dtype=np.uint8))
@@ -115,7 +115,7 @@ def write_model(
 
 
 @contextlib.contextmanager
-def _atomic(path: Path) -> Iterator[BinaryIO]:
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
     """A file beside `path` that takes its name if the body succeeds and is removed if it does not."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
