@@ -242,7 +242,7 @@ FORCE:
 
 .PHONY: replay-native replay-m32
 .PHONY: help native wasm demo check test hf ids tokenizers models parity fuzz fuzz-programs goldens format lint clean
-.PHONY: machine-to-build machine-to-test machine-to-cross machine-to-wasm venv venv-hf
+.PHONY: machine-to-build machine-to-test machine-to-cross machine-to-wasm machine-to-browse venv venv-hf
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/make \1@\2/p' Makefile | expand -t 1 | awk -F@ '{printf "  %-16s %s\n", $$1, $$2}'
@@ -263,7 +263,7 @@ demo: machine-to-build venv ## make a small model with random weights, look at i
 check: machine-to-test venv ## the tests for every edit, under a minute: style, repository rules, unit, tools, goldens
 	@build/venv/bin/python tests/run.py check
 
-test: machine-to-test machine-to-cross venv venv-hf ## every test: check, sanitizers, 32-bit, ARM, live comparison with transformers, fuzzing
+test: machine-to-test machine-to-cross machine-to-browse venv venv-hf ## every test: check, sanitizers, 32-bit, ARM, wasm, Chromium, transformers, fuzzing
 	@build/venv/bin/python tests/run.py all
 
 hf: machine-to-build venv-hf ## compare with Hugging Face transformers on models made at random
@@ -318,6 +318,9 @@ machine-to-cross:
 	@tools/setup-arm64.sh
 machine-to-wasm:
 	@tools/setup-wasm.sh
+machine-to-browse: # tests without these are skipped, and say so
+	@tools/setup-wasm.sh || echo "no Emscripten: tests of the wasm modules will be skipped"
+	@tools/setup-browser.sh || echo "no Node or no Chromium: tests that need them will be skipped"
 venv: machine-to-build
 	@tools/setup-python.sh
 venv-hf: machine-to-build

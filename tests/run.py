@@ -212,6 +212,8 @@ def why_not(build: str) -> str | None:
         return "no cross compiler or emulator for AArch64 (tools/setup-arm64.sh)"
     if build in (*WASMS, "chromium") and not (ROOT / "build/emscripten/installed.txt").exists():
         return "no Emscripten (tools/setup-wasm.sh)"
+    if build in (*WASMS, "chromium") and not shutil.which(NODE):
+        return "no Node (tools/setup-browser.sh)"
     driver = ROOT / "tests/node_modules/playwright-core"
     if build == "chromium" and not (shutil.which("chromium") and driver.exists()):
         return "no Chromium or no driver for it (tools/setup-browser.sh)"
@@ -349,8 +351,8 @@ def run_suite(suite: Suite, fuzz_seconds: int) -> Outcome:
         job.deadline = time.monotonic() + 60 * suite.minutes
         outcome = suite.run(job)
     counts = f"{outcome.passed:>8}{outcome.failed:>8}{outcome.skipped:>8}{time.monotonic() - start:>8.1f} s"
-    rows = [f"{suite.name:<16}{counts}   {suite.about}"]
-    rows += [f"{'':16}{times} x {reason}" for reason, times in outcome.reasons.items()]
+    rows = [f"{suite.name:<25}{counts}   {suite.about}"]
+    rows += [f"{'':25}{times} x {reason}" for reason, times in outcome.reasons.items()]
     if outcome.failed:
         tail = job.log.read_text(errors="replace").splitlines()[-TAIL_LINES:]
         rows += [f"---- the end of {job.log}", *tail, "----"]
@@ -369,11 +371,11 @@ def main() -> int:
     os.chdir(ROOT)
     if arguments.list:
         for suite in SUITES:
-            print(f"{suite.name:<16}{','.join(suite.sets):<12}{suite.about}")
+            print(f"{suite.name:<25}{','.join(suite.sets):<12}{suite.about}")
         return 0
     LOGS.mkdir(parents=True, exist_ok=True)
     chosen = [s for s in SUITES if (s.name in arguments.only if arguments.only else arguments.set in s.sets)]
-    print(f"{'suite':<16}{'passed':>8}{'failed':>8}{'skipped':>8}{'time':>10}")
+    print(f"{'suite':<25}{'passed':>8}{'failed':>8}{'skipped':>8}{'time':>10}")
     with ThreadPoolExecutor(arguments.jobs) as pool:
         longest_first = sorted(chosen, key=lambda suite: -suite.minutes)
         runs = [pool.submit(run_suite, suite, arguments.fuzz_seconds) for suite in longest_first]
