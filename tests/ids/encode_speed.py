@@ -7,7 +7,7 @@
     MB/s          of English prose (Python's manual, repeated), reading the file and printing the ids included
     80k, 160k     seconds for so many times the letter a: one unbroken run, for which a careless merge takes hours
 
-What opening the tokenizer takes is measured on an empty text and taken off. The best of five each; wants a quiet machine.
+What opening the tokenizer takes is measured on an empty text and taken off. The best of five; wants a quiet machine.
 """
 
 from __future__ import annotations
