@@ -7,6 +7,15 @@
 
 #include "kernels/kernels.h"
 
+/* A page downloads the wasm kernels, so there what many of them use exists once, and loops stay loops. */
+#if defined(__wasm__)
+#define K_SHARED __attribute__((noinline)) static
+#define K_ROLLED _Pragma("clang loop unroll(disable)")
+#else
+#define K_SHARED static inline
+#define K_ROLLED
+#endif
+
 /* Elements i ... i + 7 of n; past the end loads give +0 and stores nothing. */
 static inline v8 k_at(const float *x, size_t i, size_t n) {
   return i + 8 <= n ? v8_load(x + i) : v8_load_part(x + i, n - i);
@@ -23,7 +32,7 @@ static inline void k_put(float *x, size_t i, size_t n, v8 a) {
 
 /* exp, relative error below 2e-7. Below -87: 0. Above 88: infinity (nothing here needs the last
  * 0.72 of the range). NaN stays NaN. */
-static inline v8 k_exp(v8 x) {
+K_SHARED v8 k_exp(v8 x) {
   const v8 shift = v8_set(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
   v8 low = v8_less(x, v8_set(-87.0f)), high = v8_less(v8_set(88.0f), x);
   v8 inside = v8_select(low, v8_set(-87.0f), v8_select(high, v8_set(88.0f), x));
@@ -42,7 +51,7 @@ static inline v8 k_exp(v8 x) {
 }
 
 /* tanh: an odd polynomial below 0.625, from exp above; relative error below 4e-7. */
-static inline v8 k_tanh(v8 x) {
+K_SHARED v8 k_tanh(v8 x) {
   v8 one = v8_set(1.0f);
   v8 a = v8_abs(x), square = v8_mul(x, x);
   v8 p = v8_set(-0x1.8f8aa4p-8f); /* minimax of (tanh x - x) / x^3 in x^2, error 2e-8 */
@@ -184,12 +193,20 @@ static float k_exp_scores(float *scores, size_t n) {
 static inline void k_dot_four(v8 lanes[4], const float *q, const float *k, size_t n) {
   const float *k1 = k + n, *k2 = k1 + n, *k3 = k2 + n;
   v8 a = v8_set(0.0f), b = a, c = a, d = a;
-  for (size_t i = 0; i < n; i += 8) {
-    v8 x = k_at(q, i, n);
-    a = v8_add(a, v8_mul(x, k_at(k, i, n)));
-    b = v8_add(b, v8_mul(x, k_at(k1, i, n)));
-    c = v8_add(c, v8_mul(x, k_at(k2, i, n)));
-    d = v8_add(d, v8_mul(x, k_at(k3, i, n)));
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    v8 x = v8_load(q + i);
+    a = v8_add(a, v8_mul(x, v8_load(k + i)));
+    b = v8_add(b, v8_mul(x, v8_load(k1 + i)));
+    c = v8_add(c, v8_mul(x, v8_load(k2 + i)));
+    d = v8_add(d, v8_mul(x, v8_load(k3 + i)));
+  }
+  if (i < n) {
+    v8 x = v8_load_part(q + i, n - i);
+    a = v8_add(a, v8_mul(x, v8_load_part(k + i, n - i)));
+    b = v8_add(b, v8_mul(x, v8_load_part(k1 + i, n - i)));
+    c = v8_add(c, v8_mul(x, v8_load_part(k2 + i, n - i)));
+    d = v8_add(d, v8_mul(x, v8_load_part(k3 + i, n - i)));
   }
   lanes[0] = a, lanes[1] = b, lanes[2] = c, lanes[3] = d;
 }
@@ -199,11 +216,11 @@ static inline void k_score_rows(float *scores, const float *q, const float *k, s
                                 uint32_t n_rows, float scale) {
   v8 lanes[8];
   if (n_rows == 8) {
-    k_dot_four(lanes, q, k, head_dim);
-    k_dot_four(lanes + 4, q, k + 4 * head_dim, head_dim);
+    K_ROLLED for (uint32_t r = 0; r < 8; r += 4) k_dot_four(lanes + r, q, k + r * head_dim, head_dim);
   } else {
-    for (uint32_t r = 0; r < 8; r++)
+    K_ROLLED for (uint32_t r = 0; r < 8; r++) {
       lanes[r] = r < n_rows ? k_dot_lanes(q, k + r * head_dim, head_dim) : v8_set(0.0f);
+    }
   }
   k_put(scores, 0, n_rows, v8_mul(v8_sum_each(lanes), v8_set(scale)));
 }
