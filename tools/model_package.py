@@ -1,6 +1,6 @@
 """The model package: a folder, or an address, that holds all that is needed to run a model.
 
-    model.mlb       weights
+    model.mlb       weights (or model.tinyloop)
     tokenizer.mlt   tokenizer, if the model has one that the format can express
     model.json      what is in the folder, and what the weights do not say:
 
@@ -39,9 +39,12 @@ from conversion import CLASSES, WTYPES
 from mlb import Header
 from mlt import Tokenizer
 from model_facts import SPECIAL, Facts
+from tinyloop_layout import MAX_SEQ
+from tinyloop_layout import Header as LoopHeader
 
 FORMAT, VERSION = "krafla-model", 1
 MODEL, TOKENIZER, DESCRIPTION = "model.mlb", "tokenizer.mlt", "model.json"
+LOOP_MODEL = "model.tinyloop"
 
 # Tokens that end an assistant's turn in the templates of the families. Checkpoints often forget to name them.
 TURN_ENDS = ("<|im_end|>", "<end_of_turn>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "</s>")
@@ -51,19 +54,32 @@ def describe(
     folder: Path, architecture: str, header: Header, tokenizer: Tokenizer | None, facts: Facts
 ) -> dict[str, Any]:
     """The contents of model.json for the files that are in the folder. Raises CheckpointError, OSError."""
-    files = {"model": _file(folder / MODEL)}
+    own = {"architecture": architecture, "weights": _weights(header), "contextSize": header.max_seq}
+    return _document(folder / MODEL, own, header.vocab, tokenizer, facts)
+
+
+def describe_loop(folder: Path, header: LoopHeader, tokenizer: Tokenizer | None, facts: Facts) -> dict[str, Any]:
+    """The same for a folder with a .tinyloop file. Raises CheckpointError, OSError."""
+    weights = {"type": f"int{header.bits}", "groupSize": header.group_size}
+    own = {"architecture": "tinyloop", "weights": weights, "contextSize": MAX_SEQ, "loops": header.default_loops}
+    return _document(folder / LOOP_MODEL, own, header.vocab_size, tokenizer, facts)
+
+
+def _document(
+    model: Path, own: dict[str, Any], vocab: int, tokenizer: Tokenizer | None, facts: Facts
+) -> dict[str, Any]:
+    files = {"model": _file(model)}
     if tokenizer:
-        files["tokenizer"] = _file(folder / TOKENIZER)
+        files["tokenizer"] = _file(model.with_name(TOKENIZER))
     document = {
         "format": FORMAT,
         "version": VERSION,
         "name": facts.name,
-        "architecture": architecture,
+        "architecture": own["architecture"],
         "files": files,
-        "weights": _weights(header),
-        "contextSize": header.max_seq,
+        **own,
         "tokens": _special_tokens(facts, tokenizer),
-        "stopTokens": [_token(id_, tokenizer) for id_ in stop_ids(facts, tokenizer, header.vocab)],
+        "stopTokens": [_token(id_, tokenizer) for id_ in stop_ids(facts, tokenizer, vocab)],
         "chatTemplate": facts.chat_template,
         "sampling": facts.sampling,
         "license": facts.license,
@@ -161,7 +177,7 @@ def new_package(out: Path, *, replace: bool = False) -> Iterator[Path]:
     try:
         yield temporary
         if occupied:
-            for name in (MODEL, TOKENIZER, DESCRIPTION):
+            for name in (MODEL, LOOP_MODEL, TOKENIZER, DESCRIPTION):
                 if (temporary / name).exists():
                     (temporary / name).replace(out / name)
                 else:
