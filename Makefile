@@ -242,8 +242,8 @@ FORCE:
 # ---------------------------------------------------------------- targets
 
 .PHONY: replay-native replay-m32
-.PHONY: help native wasm demo check test hf ids tokenizers models parity fuzz fuzz-programs goldens format lint clean
-.PHONY: machine-to-build machine-to-test machine-to-cross machine-to-wasm machine-to-browse venv venv-hf
+.PHONY: help native wasm demo check test bench hf ids tokenizers models parity fuzz fuzz-programs goldens format lint clean
+.PHONY: machine-to-build machine-to-test machine-to-cross machine-to-wasm machine-to-browse machine-to-bench venv venv-hf
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/make \1@\2/p' Makefile | expand -t 1 | awk -F@ '{printf "  %-16s %s\n", $$1, $$2}'
@@ -286,6 +286,13 @@ parity: machine-to-test machine-to-cross machine-to-browse venv ## the same bits
 	@! [ -e build/emscripten/installed.txt ] || $(MAKE) --no-print-directory $(wasms:%=build/wasm/%.wasm)
 	@build/venv/bin/python tests/parity/parity.py
 
+# BENCH=--quick, or any options of tools/bench/bench.mjs; without them the tables of docs/PERFORMANCE.md are made anew.
+BENCH := --document
+bench: machine-to-test machine-to-wasm machine-to-bench venv ## speed beside wllama and llama.cpp on the same weights: build/bench/results.json; BENCH=--help
+	@$(MAKE) --no-print-directory native $(wasms:%=build/wasm/%.wasm)
+	@build/venv/bin/python tools/fetch_models.py --only-gguf smollm2-135m
+	@$$(ls tests/node_modules/.bin/node 2>/dev/null || echo node) tools/bench/bench.mjs $(BENCH)
+
 SECONDS := 60
 fuzz: machine-to-test venv ## fuzz each target for SECONDS=60
 	@build/venv/bin/python tests/run.py --only fuzz --fuzz-seconds $(SECONDS)
@@ -322,6 +329,8 @@ machine-to-wasm:
 machine-to-browse: # tests without these are skipped, and say so
 	@tools/setup-wasm.sh || echo "no Emscripten: tests of the wasm modules will be skipped"
 	@tools/setup-browser.sh || echo "no Node or no Chromium: tests that need them will be skipped"
+machine-to-bench:
+	@tools/setup-bench.sh
 venv: machine-to-build
 	@tools/setup-python.sh
 venv-hf: machine-to-build

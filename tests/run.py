@@ -257,7 +257,7 @@ def node_tests(*files: str) -> Callable[[Job], Outcome]:
 def on_wasm() -> list[Suite]:
     """The wasm modules, and the C test programs compiled to wasm."""
     suites = [
-        Suite("wasm", "wasm modules in Node", ALL, node_tests(*JS_TESTS), MODULES, "simd128"),
+        Suite("wasm", "wasm modules in Node", ALL, node_tests(*JS_TESTS), (*MODULES, "native"), "simd128"),
         Suite(
             "browser",
             "wasm modules in Chromium",
@@ -293,7 +293,7 @@ EVERY_EDIT, ALL = ("check", "all"), ("all",)
 EMULATOR = "qemu-aarch64"
 NODE = next((path for path in ("tests/node_modules/.bin/node",) if (ROOT / path).exists()), "node")
 ON_NODE = (NODE, "tests/js/wasm_program.mjs")
-JS_TESTS = tuple(f"tests/js/{name}.test.mjs" for name in ("modules", "engine", "relaxed_trial"))
+JS_TESTS = tuple(f"tests/js/{name}.test.mjs" for name in ("modules", "engine", "relaxed_trial", "bench"))
 CHECKASM = "build/native/checkasm"
 MODULES = tuple(f"build/wasm/{build}.wasm" for build in WASMS)
 PARITY_TARGETS = ("native", *(("build/arm64/ml_run",) if why_not("arm64") is None else ()))

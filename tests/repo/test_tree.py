@@ -23,7 +23,8 @@ TOP_LEVEL = {
 }
 
 # Names with a meaning of their own to git, Python, web servers, npm or the reader; elsewhere a name is one file.
-SHARED_NAMES = {"README.md", "__init__.py", "conftest.py", "ruff.toml", "index.html", "package.json", ".gitignore"}
+SHARED_NAMES = {"README.md", "__init__.py", "conftest.py", "ruff.toml", "index.html", ".gitignore"}
+SHARED_NAMES |= {"package.json", "package-lock.json"}
 DATA_FOLDERS = ("tests/golden", "tests/fuzz/corpus")
 MAX_LINES = 800
 
@@ -38,6 +39,8 @@ UNFINISHED = re.compile(
 
 
 def is_data(path: Path) -> bool:
+    if path.name == "package-lock.json":
+        return True
     return any(path.is_relative_to(folder) for folder in DATA_FOLDERS) and path.suffix not in (".py", ".md")
 
 
