@@ -102,9 +102,9 @@ relaxed-threads_flags := $(relaxed_flags) -sWASM_WORKERS
 # meets one of its instructions.
 isa_flags :=
 all_isa_flags := $(shell sed -n 's/^build.*isa_flags := //p' Makefile) # for flags.txt
-build/%/src/kernels/avx2.o:       isa_flags := -mavx2
-build/%/src/kernels/avxvnni.o:    isa_flags := -mavx2 -mavxvnni
-build/%/src/kernels/avx512vnni.o: isa_flags := -mavx512f -mavx512vnni
+build/%/src/kernels/avx2.o:       isa_flags := -mavx2 -mf16c
+build/%/src/kernels/avxvnni.o:    isa_flags := -mavx2 -mf16c -mavxvnni
+build/%/src/kernels/avx512vnni.o: isa_flags := -mavx512f -mavx512vnni -mf16c
 # gcc's first scheduling pass moves all loads of a NEON tile to its front, more than there are registers for.
 in_order := -fno-schedule-insns -Wno-ignored-optimization-argument
 build/%/src/kernels/neon.o:       isa_flags := $(in_order)

@@ -41,6 +41,8 @@ static ml_status resolve(ml_forward *f, const ml_model *model, const ml_session_
                    "is more than the model's max_seq of", ml_uint(max_seq), ML_NO_OFFSET);
   memset(f, 0, sizeof *f);
   ML_TRY(find_kernels(&f->kernels, options, error));
+  ML_TRY(ml_looped_runs(&f->max_runs, &model->config, options->n_loops, error));
+  f->n_runs = f->max_runs;
   f->model = model;
   f->exact = options->exact;
   f->n_ctx = options->n_ctx ? options->n_ctx : smaller(max_seq, DEFAULT_CONTEXT);
@@ -176,7 +178,27 @@ uint32_t ml_session_truncate(ml_session *session, uint32_t n_keep) {
   return kept;
 }
 
+ml_status ml_session_set_loops(ml_session *session, uint32_t n_loops, ml_error *error) {
+  ml_forward *f = &session->forward;
+  uint32_t n_runs, n_layers = f->model->config.n_layers;
+  ML_TRY(ml_looped_runs(&n_runs, &f->model->config, n_loops, error));
+  if (n_loops == 0 || n_runs > f->max_runs)
+    return ml_fail(error, ML_E_ARG, "loops", ml_uint(n_loops),
+                   "must be at least 1, and at most the session's", ml_uint(f->max_runs + 1 - n_layers),
+                   ML_NO_OFFSET);
+  if (n_runs == f->n_runs) return ML_OK;
+  ml_caches_clear(f);
+  f->n_runs = n_runs;
+  session->has_logits = false;
+  return ML_OK;
+}
+
 /* ---------------------------------------------------------------- facts */
+
+uint32_t ml_session_n_loops(const ml_session *session) {
+  const ml_forward *f = &session->forward;
+  return f->model->config.n_loops ? f->n_runs + 1 - f->model->config.n_layers : 0;
+}
 
 uint32_t ml_session_n_past(const ml_session *session) { return session->forward.n_past; }
 uint32_t ml_session_n_ctx(const ml_session *session) { return session->forward.n_ctx; }

@@ -69,12 +69,15 @@ typedef struct ml_allocator {
 /* ---------------------------------------------------------------- model */
 
 typedef struct ml_model ml_model;
-typedef struct ml_loader ml_loader;
+typedef struct ml_loader ml_loader; /* of .mlb and .tinyloop files: their first four bytes tell which */
 
 typedef struct ml_load_options {
   const ml_allocator *allocator; /* NULL: malloc and free */
   uint64_t total_size;           /* bytes that the source holds, 0 when unknown (ml_loader_* only) */
   uint64_t memory_limit;         /* refuse with ML_E_NOMEM a model that needs more bytes; 0: no limit */
+  bool
+      f16_body; /* keep the layers' matrices as half-precision floats instead of as stored: more memory, and inputs are
+                    not quantized, so that results are others (docs/TINYLOOP.md has figures) */
 } ml_load_options;
 
 /* Streaming: make a loader, push the file's bytes in pieces of any size, finish. Each array goes straight to
@@ -87,14 +90,16 @@ ml_status ml_loader_finish(ml_loader *loader, ml_model **out, ml_error *error);
 void ml_loader_free(ml_loader *loader); /* NULL is allowed */
 
 /* A whole file in memory. ml_model_open copies the weights; `bytes` may go away afterwards.
- * ml_model_map points into `bytes` wherever the format allows it (f16 scales and convolutions are copied);
+ * ml_model_map points into `bytes` wherever the format allows it (f16 scales, convolutions and all of a .tinyloop file
+ * are copied);
  * `bytes` must be 64-byte aligned, stay unchanged and outlive the model. Both give the same results. */
 ml_status ml_model_open(ml_model **out, const void *bytes, size_t size, const ml_load_options *options,
                         ml_error *error);
 ml_status ml_model_map(ml_model **out, const void *bytes, size_t size, const ml_load_options *options,
                        ml_error *error);
 /* What a file will need, before it is fetched: a model without weights from the file's first `size` bytes, of which the
- * header and its layer flags must be among them (256 + n_layers bytes are enough, more do no harm). It answers
+ * header and its layer flags must be among them (256 + n_layers bytes are enough, 44 of a .tinyloop file, more do no
+ * harm). It answers
  * ml_model_get_info and ml_session_memory as the whole file's would (which ml_model_open takes in), and a session of it is
  * refused with ML_E_STATE. */
 ml_status ml_model_plan(ml_model **out, const void *bytes, size_t size, const ml_load_options *options,
@@ -109,11 +114,13 @@ typedef struct ml_model_info {
   uint32_t n_linear_layers; /* of n_layers: gated delta rule instead of attention */
   uint32_t n_window_layers; /* of n_layers: behind the sliding window */
   uint32_t sliding_window;  /* positions, 0: none */
-  const char *weight_type;  /* "Q8_0", "Q4_0" or "Q4_0+Q8_0" */
-  uint64_t n_parameters;    /* weights of all arrays */
-  uint64_t file_bytes;      /* that the header implies, without the padding after the last array */
-  uint64_t trailing_bytes;  /* bytes of the source after the last array and its padding */
-  uint64_t weight_bytes;    /* memory that the model holds, what ml_model_map borrows included */
+  uint32_t n_loops; /* of a looped model: how often the last of its layers is run by default; else 0 */
+  uint32_t embed_factor_dim; /* columns of a factored embedding, 0: it is not */
+  const char *weight_type;   /* "Q8_0", "Q4_0" or "Q4_0+Q8_0"; "INT2" or "INT4" of a .tinyloop file */
+  uint64_t n_parameters;     /* weights of all arrays */
+  uint64_t file_bytes;       /* that the header implies, without the padding after the last array */
+  uint64_t trailing_bytes;   /* bytes of the source after the last array and its padding */
+  uint64_t weight_bytes;     /* memory that the model holds, what ml_model_map borrows included */
   uint64_t n_non_finite; /* NaN or infinite values among f32 weights and scales: any scale is valid in a file,
                                  but such a model cannot give sensible output */
 } ml_model_info;
@@ -136,6 +143,8 @@ typedef struct ml_session_options {
   uint32_t
       n_batch; /* prompt tokens per pass; 0: 64. Clamped to 1024. Changes speed and memory, never results */
   uint32_t n_threads; /* 0: 1. Clamped to 64 */
+  uint32_t
+      n_loops; /* of a looped model: how often its shared layer is run, 1 ... ML_MAX_LOOPS; 0: as the model says */
   bool exact;      /* weights dequantized, activations not quantized, double accumulation: slow, for proof */
   const char *isa; /* kernel implementation by name (ml_isa_name), NULL: the best for this machine */
   const ml_allocator *allocator; /* NULL: malloc and free */
@@ -143,6 +152,8 @@ typedef struct ml_session_options {
   ml_trace_fn *trace;            /* NULL: none */
   void *trace_user;
 } ml_session_options;
+
+#define ML_MAX_LOOPS 64
 
 /* Bytes that ml_session_new would ask for, or 0 when the options are refused. */
 uint64_t ml_session_memory(const ml_model *model, const ml_session_options *options);
@@ -178,6 +189,11 @@ uint32_t ml_session_n_threads(const ml_session *session); /* threads that really
  * Returns the tokens kept: n_keep or 0 (or the present count when that is smaller). The logits are gone
  * unless nothing changed. */
 uint32_t ml_session_truncate(ml_session *session, uint32_t n_keep);
+
+/* Runs the shared layer of a looped model `n_loops` times from now on: 1 ... what the session was made with. What the
+ * timeline holds belongs to the old number, so that a change forgets all tokens. */
+ml_status ml_session_set_loops(ml_session *session, uint32_t n_loops, ml_error *error);
+uint32_t ml_session_n_loops(const ml_session *session); /* 0: not a looped model */
 
 /* Names of the kernel implementations that this build and machine can run, best first; NULL past the end. */
 const char *ml_isa_name(size_t index);

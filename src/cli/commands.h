@@ -13,6 +13,7 @@ int run_trace(cli_job *job);
 int run_bench(cli_job *job);
 int run_info(cli_job *job);
 int run_check(cli_job *job);
+int run_verify(cli_job *job);
 int run_tokenize(cli_job *job);
 int run_detokenize(cli_job *job);
 

@@ -20,4 +20,7 @@ int ids_check_vocab(const id_list *list, const char *option, uint32_t vocab);
 
 void ids_free(id_list *list); /* a zeroed struct is allowed */
 
+/* Ids that are all over the vocabulary, for models whose tokenizer is not at hand. */
+int ids_make_up(id_list *out, size_t n, uint32_t vocab);
+
 #endif

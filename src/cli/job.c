@@ -53,7 +53,7 @@ static int stream_model(cli_job *job, const char *path) {
   TRY(input_open(&input, path));
   ml_error error;
   ml_loader *loader = NULL;
-  const ml_load_options load_options = {.total_size = input.size};
+  const ml_load_options load_options = {.total_size = input.size, .f16_body = job->options->f16_body};
   int code = DONE;
   if (ml_loader_new(&loader, &load_options, &error) != ML_OK) code = fail_error(&error, path);
   if (code == DONE) code = push_all(loader, &input, path);
@@ -66,7 +66,8 @@ static int stream_model(cli_job *job, const char *path) {
 static int map_model(cli_job *job, const char *path) {
   TRY(file_map(&job->file, path));
   ml_error error;
-  if (ml_model_map(&job->model, job->file.bytes, job->file.size, NULL, &error) == ML_OK) return DONE;
+  const ml_load_options load_options = {.f16_body = job->options->f16_body};
+  if (ml_model_map(&job->model, job->file.bytes, job->file.size, &load_options, &error) == ML_OK) return DONE;
   return fail_error(&error, path);
 }
 
@@ -116,6 +117,7 @@ ml_session_options job_session_options(const cli_job *job) {
   return (ml_session_options){.n_ctx = asked->n_ctx,
                               .n_batch = asked->n_batch,
                               .n_threads = thread_count(asked->n_threads),
+                              .n_loops = asked->n_loops,
                               .exact = asked->exact,
                               .isa = asked->isa,
                               .imatrix = job->imatrix};
@@ -125,7 +127,8 @@ int job_open_session(cli_job *job, const ml_session_options *session_options) {
   ml_error error;
   ml_status status = ml_session_new(&job->session, job->model, session_options, &error);
   if (status == ML_E_CONTEXT) return fail(status, "Lower --ctx, or leave it out.", "%s", error.message);
-  if (status == ML_E_ARG) return fail(status, "`ml_run --isa list` names the kernels.", "%s", error.message);
+  if (status == ML_E_ARG && job->options->isa)
+    return fail(status, "`ml_run --isa list` names the kernels.", "%s", error.message);
   if (status != ML_OK) return fail_error(&error, NULL);
   job->session_bytes = ml_session_memory(job->model, session_options);
   interrupt_watch();

@@ -27,6 +27,7 @@ static int run(cli_job *job) {
     case MODE_BENCH: return run_bench(job);
     case MODE_INFO: return run_info(job);
     case MODE_CHECK: return run_check(job);
+    case MODE_VERIFY: return run_verify(job);
     case MODE_TOKENIZE: return run_tokenize(job);
     case MODE_DETOKENIZE: return run_detokenize(job);
     case MODE_LIST_ISAS: return list_isas();

@@ -17,7 +17,7 @@
 #define GENERATING IN(MODE_GENERATE)
 #define EVALUATING \
   (GENERATING | IN(MODE_LOGITS) | IN(MODE_PERPLEXITY) | IN(MODE_IMATRIX) | IN(MODE_TRACE) | IN(MODE_BENCH))
-#define WITH_MODEL (EVALUATING | IN(MODE_INFO))
+#define WITH_MODEL (EVALUATING | IN(MODE_INFO) | IN(MODE_VERIFY))
 #define WITH_TOKENIZER (IN(MODE_TOKENIZE) | IN(MODE_DETOKENIZE))
 #define ANYWHERE ~0u
 
@@ -54,13 +54,13 @@ typedef struct option_row {
 static const option_row table[] = {
     {HEADING, .help = "Input"},
     {TEXT, 'm', "model", "PATH", FIELD(model), .modes = WITH_MODEL | WITH_TOKENIZER,
-     .help = "the model: a .mlb file, or the folder of a model package,\n"
-             "which brings its tokenizer"},
+     .help = "the model: a .mlb or .tinyloop file, or the folder of a model\n"
+             "package, which brings its tokenizer; -m may be left out"},
     {TEXT, 'p', "prompt", "TEXT", FIELD(prompt), .modes = EVALUATING,
      .help = "text to begin with; what is generated is printed as text"},
     {TEXT, 0, "prompt-file", "FILE", FIELD(prompt_file), .modes = EVALUATING,
      .help = "the same from a file, or - for standard input"},
-    {TEXT, 0, "ids", "LIST|FILE", FIELD(ids), .modes = EVALUATING,
+    {TEXT, 0, "ids", "LIST|FILE", FIELD(ids), .modes = EVALUATING | IN(MODE_VERIFY),
      .help = "token ids: a list like 1,15043,29892, a file that holds one,\n"
              "or - for standard input; blanks, commas and lines separate"},
     {TEXT, 0, "tokenizer", "FILE", FIELD(tokenizer), .modes = EVALUATING | WITH_TOKENIZER,
@@ -88,6 +88,8 @@ static const option_row table[] = {
      .help = "tokens per second of prompt (--ids, or 128 made-up ones)\nand generation (-n, or 64)"},
     {MODE, 0, "info", NULL, .mode = MODE_INFO, .modes = ANYWHERE,
      .help = "what the model is, and the memory that it and a session\nwith these options need"},
+    {MODE, 0, "verify", NULL, .mode = MODE_VERIFY, .modes = ANYWHERE,
+     .help = "compare the logits after every id (--ids, or 32 made-up ones)\nwith those of --exact"},
     {MODE_FILE, 0, "check", "FILE", .mode = MODE_CHECK, .modes = ANYWHERE,
      .help = "load a file of any kind that this program knows, no more"},
     {MODE_FILE, 0, "tokenize", "FILE", .mode = MODE_TOKENIZE, .modes = ANYWHERE,
@@ -128,6 +130,11 @@ static const option_row table[] = {
      .help = "default 1; 0: one for each processor"},
     {TEXT, 0, "isa", "NAME|list", FIELD(isa), .modes = ANYWHERE,
      .help = "kernels to use; default: the first of --isa list"},
+    {COUNT, 0, "loops", "N", FIELD(n_loops), RANGE(1, ML_MAX_LOOPS), .modes = WITH_MODEL,
+     .help = "of a TinyLoop model: how often its shared block is run;\ndefault: as the file says"},
+    {FLAG, 0, "f16-body", NULL, FIELD(f16_body), .modes = WITH_MODEL,
+     .help = "keep the matrices of all layers as half-precision floats:\nmore memory, and inputs that are "
+             "not quantized"},
     {FLAG, 0, "exact", NULL, FIELD(exact), .modes = WITH_MODEL,
      .help = "double precision throughout and no quantized activations:\nslow, to compare with"},
 
@@ -136,7 +143,8 @@ static const option_row table[] = {
      .help = "ids from one window to the next, at most --ctx (default);\nsmaller: more context for each id"},
     {COUNT, 0, "repeat", "N", FIELD(repeat), RANGE(1, 1000), .modes = IN(MODE_BENCH),
      .help = "measurements, of which the median counts; default 5"},
-    {FLAG, 0, "json", NULL, FIELD(json), .modes = IN(MODE_INFO) | IN(MODE_BENCH) | IN(MODE_PERPLEXITY),
+    {FLAG, 0, "json", NULL, FIELD(json),
+     .modes = IN(MODE_INFO) | IN(MODE_BENCH) | IN(MODE_PERPLEXITY) | IN(MODE_VERIFY),
      .help = "print a JSON object"},
     {FLAG, 'q', "quiet", NULL, FIELD(quiet), .modes = ANYWHERE,
      .help = "no progress, notes or timings on standard error"},
@@ -316,6 +324,8 @@ int options_parse(cli_options *out, int argc, char **argv) {
     given[index] = true;
     TRY(apply(&table[index], optarg, out));
   }
+  bool needs_model = !out->model && (IN(out->mode) & WITH_MODEL);
+  if (optind < argc && needs_model) out->model = argv[optind++];
   if (optind + 1 == argc && out->mode == MODE_PERPLEXITY && !out->prompt_file)
     out->prompt_file = argv[optind++];
   if (optind < argc)
@@ -348,7 +358,8 @@ void options_print_usage(FILE *stream) {
   fputs(
       "usage: ml_run -m PACKAGE --prompt TEXT [-n N] [--temp T] [option]...\n"
       "       ml_run -m MODEL.mlb --ids LIST [-n N] [--temp T] [option]...\n"
-      "       ml_run -m MODEL.mlb --info | --bench [option]...\n"
+      "       ml_run -m MODEL.mlb --info | --bench | --verify [option]...\n"
+      "       ml_run MODEL.tinyloop [--loops N] --ids LIST | --info | --bench | --verify [option]...\n"
       "       ml_run -m PACKAGE --perplexity FILE [option]...\n"
       "       ml_run -m MODEL.mlb --ids LIST --logits FILE.npy | --perplexity | --imatrix FILE | --trace\n"
       "       ml_run -m PACKAGE | --tokenizer FILE.mlt --tokenize FILE | --detokenize LIST [--special]\n"
@@ -357,7 +368,7 @@ void options_print_usage(FILE *stream) {
 }
 
 void options_print_help(FILE *stream) {
-  fputs("ml_run runs language models in the .mlb format on the processor.\n\n", stream);
+  fputs("ml_run runs language models in the .mlb and .tinyloop formats on the processor.\n\n", stream);
   options_print_usage(stream);
   for (int i = 0; i < N_ROWS; i++) print_row(stream, &table[i]);
   fputs(

@@ -16,6 +16,7 @@ typedef enum mode {
   MODE_BENCH,
   MODE_INFO,
   MODE_CHECK,
+  MODE_VERIFY,
   MODE_TOKENIZE,
   MODE_DETOKENIZE,
   MODE_LIST_ISAS,
@@ -37,7 +38,8 @@ typedef struct cli_options {
   uint32_t n_ctx, n_batch; /* 0: the library's default */
   uint32_t n_threads;      /* 0: one for each processor */
   const char *isa;         /* NULL: the best */
-  bool exact;
+  uint32_t n_loops;        /* 0: as the model says */
+  bool exact, f16_body;
   ml_sampler_options sampler;
   bool seed_given;
   uint32_t stride; /* 0: as long as the context */

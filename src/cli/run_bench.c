@@ -14,15 +14,6 @@ typedef struct bench {
   double *prompt_rates, *generate_rates; /* (repeat) ids per second */
 } bench;
 
-/* Ids that are all over the vocabulary, for models whose tokenizer is not at hand. */
-static int make_up_ids(id_list *list, size_t n, uint32_t vocab) {
-  list->ids = malloc(n * sizeof *list->ids);
-  if (!list->ids) return fail(ML_E_NOMEM, NULL, "no memory for %zu ids", n);
-  list->n = n;
-  for (size_t i = 0; i < n; i++) list->ids[i] = (int32_t)((i * 2654435761u + 1) % vocab);
-  return DONE;
-}
-
 /* Opens the model, and settles how many ids each phase has: what was asked for, else what fits. */
 static int prepare(bench *run) {
   cli_job *job = run->job;
@@ -36,7 +27,7 @@ static int prepare(bench *run) {
   size_t room = n_ctx > run->n_prompt ? n_ctx - run->n_prompt : 0;
   run->n_generate = job->options->n_predict_given ? job->options->n_predict : room < 64 ? room : 64;
   TRY(job_check_fits(job, run->n_prompt + run->n_generate));
-  if (job->ids.n == 0) return make_up_ids(&job->ids, run->n_prompt, ml_model_get_info(job->model)->vocab);
+  if (job->ids.n == 0) return ids_make_up(&job->ids, run->n_prompt, ml_model_get_info(job->model)->vocab);
   return DONE;
 }
 

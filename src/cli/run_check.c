@@ -26,12 +26,6 @@ static int check_tokenizer(cli_job *job, const char *path) {
   return DONE;
 }
 
-static int refuse(cli_job *job, const char *path) {
-  (void)job;
-  return fail(ML_E_FORMAT, "Use a build that reads such files.",
-              "%s: this build reads models, importance matrices and tokenizers only", path);
-}
-
 /* One row for each kind of file. */
 static const struct {
   const char *magic; /* the file's first four bytes */
@@ -41,12 +35,13 @@ static const struct {
     {"MLB1", "model", check_model},
     {"MLI1", "importance matrix", check_imatrix},
     {"MLT1", "tokenizer", check_tokenizer},
-    {"TLLP", "TinyLoop model", refuse},
+    {"TLLP", "TinyLoop model", check_model},
 };
 
 int run_check(cli_job *job) {
   const char *path = job->options->mode_file;
-  const char *advice = "Known files begin with MLB1 (model), MLI1 (importance matrix) or MLT1 (tokenizer).";
+  const char *advice =
+      "Known files begin with MLB1 or TLLP (models), MLI1 (importance matrix) or MLT1 (tokenizer).";
   TRY(file_map(&job->file, path));
   if (job->file.size < 4) return check_model(job, path); /* which says how short that is */
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {

@@ -15,6 +15,10 @@ static void print_model(summary *out, const cli_job *job) {
   summary_uint(out, "n_layers", "layers", info->n_layers);
   summary_uint(out, "n_linear_layers", "  of them linear", info->n_linear_layers);
   summary_uint(out, "n_window_layers", "  of them windowed", info->n_window_layers);
+  if (info->n_loops) {
+    summary_uint(out, "n_loops", "  the last one is run", info->n_loops);
+    summary_uint(out, "embed_factor_dim", "embedding factor", info->embed_factor_dim);
+  }
   summary_uint(out, "sliding_window", "sliding window", info->sliding_window);
   summary_uint(out, "n_heads", "query heads", info->n_heads);
   summary_uint(out, "n_kv_heads", "key and value heads", info->n_kv_heads);
@@ -36,6 +40,9 @@ int run_info(cli_job *job) {
   summary out = summary_begin(job->options->json);
   print_model(&out, job);
   summary_uint(&out, "context", "session: context", job_context(job));
+  if (ml_model_get_info(job->model)->n_loops)
+    summary_uint(&out, "session_loops", "session: loops",
+                 session_options.n_loops ? session_options.n_loops : ml_model_get_info(job->model)->n_loops);
   summary_bool(&out, "exact", "session: exact", session_options.exact);
   summary_bytes(&out, "session_bytes", "session: memory, bytes", session_bytes);
   summary_end(&out);

@@ -10,7 +10,7 @@
 #ifndef ML_FORMAT_MLB_H
 #define ML_FORMAT_MLB_H
 
-#include "ml.h"
+#include "format/array.h"
 
 #define ML_MLB_HEADER_SIZE 256
 #define ML_MLB_ALIGNMENT 64
@@ -60,60 +60,6 @@ ml_status ml_mlb_check_flags(const ml_mlb_header *header, const uint8_t *flags, 
 
 /* ---------------------------------------------------------------- the walk over the arrays */
 
-typedef enum ml_mlb_tensor {
-  ML_MLB_FLAGS, /* the layer flags themselves: u8 */
-  ML_MLB_TOK_EMB,
-  ML_MLB_ATTN_NORM,
-  ML_MLB_WQ,
-  ML_MLB_WK,
-  ML_MLB_WV,
-  ML_MLB_WO,
-  ML_MLB_WG,
-  ML_MLB_BQ,
-  ML_MLB_BK,
-  ML_MLB_BV,
-  ML_MLB_Q_NORM,
-  ML_MLB_K_NORM,
-  ML_MLB_LQKV,
-  ML_MLB_LZ,
-  ML_MLB_LB,
-  ML_MLB_LA,
-  ML_MLB_LCONV,
-  ML_MLB_DT_BIAS,
-  ML_MLB_A_LOG,
-  ML_MLB_LNORM,
-  ML_MLB_LOUT,
-  ML_MLB_FFN_NORM,
-  ML_MLB_W1,
-  ML_MLB_W2,
-  ML_MLB_W3,
-  ML_MLB_POST_ATTN_NORM,
-  ML_MLB_POST_FFN_NORM,
-  ML_MLB_FINAL_NORM,
-  ML_MLB_WCLS,
-  ML_MLB_N_TENSORS
-} ml_mlb_tensor;
-
-const char *ml_mlb_tensor_name(ml_mlb_tensor tensor); /* as in the format document: "tok_emb", "wq", … */
-
-typedef enum ml_mlb_element {
-  ML_MLB_U8,    /* layer flags */
-  ML_MLB_F32,   /* norms, biases, convolution … */
-  ML_MLB_Q8,    /* quants of Q8_0: int8, never -128 */
-  ML_MLB_Q4,    /* quants of Q4_0: two to a byte */
-  ML_MLB_D_F32, /* scales, one per 32 weights */
-  ML_MLB_D_F16
-} ml_mlb_element;
-
-/* One array of the file. A quantized matrix gives two in a row, quants then scales. */
-typedef struct ml_mlb_array {
-  ml_mlb_tensor tensor;
-  int32_t layer; /* -1 outside the layers */
-  ml_mlb_element element;
-  uint64_t rows, cols;   /* of the tensor; a vector has rows = 1 */
-  uint64_t offset, size; /* bytes in the file, without padding */
-} ml_mlb_array;
-
 typedef struct ml_mlb_walk {
   const ml_mlb_header *header;
   const uint8_t *flags; /* n_layers bytes, or NULL without layer flags */
@@ -125,10 +71,10 @@ typedef struct ml_mlb_walk {
 } ml_mlb_walk;
 
 /* Begins after the header. `flags` may be NULL only if the header has no layer flags. The first array given
- * is ML_MLB_FLAGS when the header has them. Header and flags must be checked and outlive the walk. */
+ * is ML_TENSOR_FLAGS when the header has them. Header and flags must be checked and outlive the walk. */
 ml_mlb_walk ml_mlb_walk_begin(const ml_mlb_header *header, const uint8_t *flags);
 /* The next array in file order; false after the last one. */
-bool ml_mlb_walk_next(ml_mlb_walk *walk, ml_mlb_array *array);
+bool ml_mlb_walk_next(ml_mlb_walk *walk, ml_array *array);
 
 /* Bytes of the whole file as the header and flags imply it, without the padding after the last array. */
 uint64_t ml_mlb_file_size(const ml_mlb_header *header, const uint8_t *flags);
@@ -148,8 +94,8 @@ ml_status ml_mlb_check_q8(const uint8_t *quants, size_t size, uint64_t offset, m
  * it. Header, flags and array are the parser's. */
 typedef struct ml_mlb_sink {
   ml_status (*begin)(void *user, const ml_mlb_header *header, const uint8_t *flags, ml_error *error);
-  ml_status (*bytes)(void *user, const ml_mlb_array *array, uint64_t position, const uint8_t *bytes,
-                     size_t size, ml_error *error);
+  ml_status (*bytes)(void *user, const ml_array *array, uint64_t position, const uint8_t *bytes, size_t size,
+                     ml_error *error);
   void *user;
 } ml_mlb_sink;
 
@@ -163,8 +109,8 @@ typedef struct ml_mlb_parser {
   ml_mlb_header header;
   uint8_t *flags; /* n_layers bytes, owned; NULL without layer flags */
   ml_mlb_walk walk;
-  ml_mlb_array array; /* the one being filled; afterwards the last one */
-  ml_status failure;  /* of an earlier push: nothing is taken any more */
+  ml_array array;    /* the one being filled; afterwards the last one */
+  ml_status failure; /* of an earlier push: nothing is taken any more */
 } ml_mlb_parser;
 
 /* `total_size` is what the source holds (0: unknown): a header that implies more is refused before the sink

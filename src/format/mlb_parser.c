@@ -92,14 +92,14 @@ static ml_status push_flags(ml_mlb_parser *parser, input *in, ml_error *error) {
 }
 
 static ml_status push_array(ml_mlb_parser *parser, input *in, ml_error *error) {
-  const ml_mlb_array *array = &parser->array;
+  const ml_array *array = &parser->array;
   if (parser->position < array->offset) {
     take(parser, in, array->offset - parser->position); /* padding, whatever it holds */
     return ML_OK;
   }
   uint64_t at = parser->position - array->offset;
   input piece = take(parser, in, array->size - at);
-  if (array->element == ML_MLB_Q8)
+  if (array->element == ML_ELEMENT_Q8)
     ML_TRY(ml_mlb_check_q8(piece.bytes, piece.size, array->offset + at, error));
   ML_TRY(parser->sink.bytes(parser->sink.user, array, at, piece.bytes, piece.size, error));
   if (at + piece.size == array->size) next_array(parser);

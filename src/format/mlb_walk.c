@@ -42,7 +42,7 @@ typedef enum storage_class {
 } storage_class;
 
 typedef struct tensor_spec {
-  ml_mlb_tensor id;
+  ml_tensor id;
   storage_class storage;
   extent_name rows, cols;
   bool (*present)(const ml_mlb_header *header); /* NULL: always */
@@ -56,86 +56,50 @@ static bool has_post_norms(const ml_mlb_header *header) { return header->post_no
 static bool has_wcls(const ml_mlb_header *header) { return header->shared_classifier == 0; }
 
 static const tensor_spec opening[] = {
-    {ML_MLB_FLAGS, BYTES, ONE, N_LAYERS, has_flags},
-    {ML_MLB_TOK_EMB, CLASS_TOK_EMB, VOCAB, DIM, NULL},
+    {ML_TENSOR_FLAGS, BYTES, ONE, N_LAYERS, has_flags},
+    {ML_TENSOR_TOK_EMB, CLASS_TOK_EMB, VOCAB, DIM, NULL},
 };
 
-#define FFN_AND_POST_NORMS                                                                        \
-  {ML_MLB_FFN_NORM, FLOATS, ONE, DIM, NULL}, {ML_MLB_W1, CLASS_W1, HIDDEN_DIM, DIM, NULL},        \
-      {ML_MLB_W2, CLASS_W2, DIM, HIDDEN_DIM, NULL}, {ML_MLB_W3, CLASS_W1, HIDDEN_DIM, DIM, NULL}, \
-      {ML_MLB_POST_ATTN_NORM, FLOATS, ONE, DIM, has_post_norms}, {                                \
-    ML_MLB_POST_FFN_NORM, FLOATS, ONE, DIM, has_post_norms                                        \
+#define FFN_AND_POST_NORMS                                                                              \
+  {ML_TENSOR_FFN_NORM, FLOATS, ONE, DIM, NULL}, {ML_TENSOR_W1, CLASS_W1, HIDDEN_DIM, DIM, NULL},        \
+      {ML_TENSOR_W2, CLASS_W2, DIM, HIDDEN_DIM, NULL}, {ML_TENSOR_W3, CLASS_W1, HIDDEN_DIM, DIM, NULL}, \
+      {ML_TENSOR_POST_ATTN_NORM, FLOATS, ONE, DIM, has_post_norms}, {                                   \
+    ML_TENSOR_POST_FFN_NORM, FLOATS, ONE, DIM, has_post_norms                                           \
   }
 
 static const tensor_spec attention_layer[] = {
-    {ML_MLB_ATTN_NORM, FLOATS, ONE, DIM, NULL},
-    {ML_MLB_WQ, CLASS_WQ, Q_DIM, DIM, NULL},
-    {ML_MLB_WK, CLASS_WQ, KV_DIM, DIM, NULL},
-    {ML_MLB_WV, CLASS_WV, KV_DIM, DIM, NULL},
-    {ML_MLB_WO, CLASS_WO, DIM, Q_DIM, NULL},
-    {ML_MLB_WG, CLASS_WQ, Q_DIM, DIM, has_gate},
-    {ML_MLB_BQ, FLOATS, ONE, Q_DIM, has_bias},
-    {ML_MLB_BK, FLOATS, ONE, KV_DIM, has_bias},
-    {ML_MLB_BV, FLOATS, ONE, KV_DIM, has_bias},
-    {ML_MLB_Q_NORM, FLOATS, ONE, HEAD_DIM, has_qk_norm},
-    {ML_MLB_K_NORM, FLOATS, ONE, HEAD_DIM, has_qk_norm},
+    {ML_TENSOR_ATTN_NORM, FLOATS, ONE, DIM, NULL},
+    {ML_TENSOR_WQ, CLASS_WQ, Q_DIM, DIM, NULL},
+    {ML_TENSOR_WK, CLASS_WQ, KV_DIM, DIM, NULL},
+    {ML_TENSOR_WV, CLASS_WV, KV_DIM, DIM, NULL},
+    {ML_TENSOR_WO, CLASS_WO, DIM, Q_DIM, NULL},
+    {ML_TENSOR_WG, CLASS_WQ, Q_DIM, DIM, has_gate},
+    {ML_TENSOR_BQ, FLOATS, ONE, Q_DIM, has_bias},
+    {ML_TENSOR_BK, FLOATS, ONE, KV_DIM, has_bias},
+    {ML_TENSOR_BV, FLOATS, ONE, KV_DIM, has_bias},
+    {ML_TENSOR_Q_NORM, FLOATS, ONE, HEAD_DIM, has_qk_norm},
+    {ML_TENSOR_K_NORM, FLOATS, ONE, HEAD_DIM, has_qk_norm},
     FFN_AND_POST_NORMS,
 };
 
 static const tensor_spec linear_layer[] = {
-    {ML_MLB_ATTN_NORM, FLOATS, ONE, DIM, NULL},
-    {ML_MLB_LQKV, CLASS_WQ, LIN_CHANNELS, DIM, NULL},
-    {ML_MLB_LZ, CLASS_WV, LIN_VALUE_DIM, DIM, NULL},
-    {ML_MLB_LB, ALWAYS_Q8_0, LIN_V_HEADS, DIM, NULL},
-    {ML_MLB_LA, ALWAYS_Q8_0, LIN_V_HEADS, DIM, NULL},
-    {ML_MLB_LCONV, FLOATS, LIN_CHANNELS, LIN_CONV, NULL},
-    {ML_MLB_DT_BIAS, FLOATS, ONE, LIN_V_HEADS, NULL},
-    {ML_MLB_A_LOG, FLOATS, ONE, LIN_V_HEADS, NULL},
-    {ML_MLB_LNORM, FLOATS, ONE, LIN_V_DIM, NULL},
-    {ML_MLB_LOUT, CLASS_WO, DIM, LIN_VALUE_DIM, NULL},
+    {ML_TENSOR_ATTN_NORM, FLOATS, ONE, DIM, NULL},
+    {ML_TENSOR_LQKV, CLASS_WQ, LIN_CHANNELS, DIM, NULL},
+    {ML_TENSOR_LZ, CLASS_WV, LIN_VALUE_DIM, DIM, NULL},
+    {ML_TENSOR_LB, ALWAYS_Q8_0, LIN_V_HEADS, DIM, NULL},
+    {ML_TENSOR_LA, ALWAYS_Q8_0, LIN_V_HEADS, DIM, NULL},
+    {ML_TENSOR_LCONV, FLOATS, LIN_CHANNELS, LIN_CONV, NULL},
+    {ML_TENSOR_DT_BIAS, FLOATS, ONE, LIN_V_HEADS, NULL},
+    {ML_TENSOR_A_LOG, FLOATS, ONE, LIN_V_HEADS, NULL},
+    {ML_TENSOR_LNORM, FLOATS, ONE, LIN_V_DIM, NULL},
+    {ML_TENSOR_LOUT, CLASS_WO, DIM, LIN_VALUE_DIM, NULL},
     FFN_AND_POST_NORMS,
 };
 
 static const tensor_spec closing[] = {
-    {ML_MLB_FINAL_NORM, FLOATS, ONE, DIM, NULL},
-    {ML_MLB_WCLS, CLASS_WCLS, VOCAB, DIM, has_wcls},
+    {ML_TENSOR_FINAL_NORM, FLOATS, ONE, DIM, NULL},
+    {ML_TENSOR_WCLS, CLASS_WCLS, VOCAB, DIM, has_wcls},
 };
-
-const char *ml_mlb_tensor_name(ml_mlb_tensor tensor) {
-  static const char *const names[ML_MLB_N_TENSORS] = {
-      [ML_MLB_FLAGS] = "layer flags",
-      [ML_MLB_TOK_EMB] = "tok_emb",
-      [ML_MLB_ATTN_NORM] = "attn_norm",
-      [ML_MLB_WQ] = "wq",
-      [ML_MLB_WK] = "wk",
-      [ML_MLB_WV] = "wv",
-      [ML_MLB_WO] = "wo",
-      [ML_MLB_WG] = "wg",
-      [ML_MLB_BQ] = "bq",
-      [ML_MLB_BK] = "bk",
-      [ML_MLB_BV] = "bv",
-      [ML_MLB_Q_NORM] = "q_norm",
-      [ML_MLB_K_NORM] = "k_norm",
-      [ML_MLB_LQKV] = "lqkv",
-      [ML_MLB_LZ] = "lz",
-      [ML_MLB_LB] = "lb",
-      [ML_MLB_LA] = "la",
-      [ML_MLB_LCONV] = "lconv",
-      [ML_MLB_DT_BIAS] = "dt_bias",
-      [ML_MLB_A_LOG] = "A_log",
-      [ML_MLB_LNORM] = "lnorm",
-      [ML_MLB_LOUT] = "lout",
-      [ML_MLB_FFN_NORM] = "ffn_norm",
-      [ML_MLB_W1] = "w1",
-      [ML_MLB_W2] = "w2",
-      [ML_MLB_W3] = "w3",
-      [ML_MLB_POST_ATTN_NORM] = "post_attn_norm",
-      [ML_MLB_POST_FFN_NORM] = "post_ffn_norm",
-      [ML_MLB_FINAL_NORM] = "final_norm",
-      [ML_MLB_WCLS] = "wcls",
-  };
-  return (unsigned)tensor < ML_MLB_N_TENSORS ? names[tensor] : "unknown tensor";
-}
 
 /* ---------------------------------------------------------------- one tensor's arrays */
 
@@ -166,22 +130,23 @@ static bool is_q8_0(const ml_mlb_header *header, storage_class storage) {
   return (header->q8_mask & bits) != 0;
 }
 
-static ml_mlb_element element_of(const ml_mlb_header *header, storage_class storage, bool scales) {
-  if (storage == BYTES) return ML_MLB_U8;
-  if (storage == FLOATS) return ML_MLB_F32;
-  if (scales) return header->scale_f16 ? ML_MLB_D_F16 : ML_MLB_D_F32;
-  return is_q8_0(header, storage) ? ML_MLB_Q8 : ML_MLB_Q4;
+static ml_element element_of(const ml_mlb_header *header, storage_class storage, bool scales) {
+  if (storage == BYTES) return ML_ELEMENT_U8;
+  if (storage == FLOATS) return ML_ELEMENT_F32;
+  if (scales) return header->scale_f16 ? ML_ELEMENT_D_F16 : ML_ELEMENT_D_F32;
+  return is_q8_0(header, storage) ? ML_ELEMENT_Q8 : ML_ELEMENT_Q4;
 }
 
 /* Of an array that belongs to `n` weights; matrices have whole blocks, so nothing is rounded. */
-static uint64_t bytes_of(ml_mlb_element element, uint64_t n) {
+static uint64_t bytes_of(ml_element element, uint64_t n) {
   switch (element) {
-    case ML_MLB_U8: return n;
-    case ML_MLB_F32: return ml_mul_sizes(n, 4);
-    case ML_MLB_Q8: return n;
-    case ML_MLB_Q4: return n / 2;
-    case ML_MLB_D_F32: return ml_mul_sizes(n / ML_MLB_BLOCK, 4);
-    case ML_MLB_D_F16: return ml_mul_sizes(n / ML_MLB_BLOCK, 2);
+    case ML_ELEMENT_U8: return n;
+    case ML_ELEMENT_F32: return ml_mul_sizes(n, 4);
+    case ML_ELEMENT_Q8: return n;
+    case ML_ELEMENT_Q4: return n / 2;
+    case ML_ELEMENT_D_F32: return ml_mul_sizes(n / ML_MLB_BLOCK, 4);
+    case ML_ELEMENT_D_F16: return ml_mul_sizes(n / ML_MLB_BLOCK, 2);
+    default: break; /* not in this format */
   }
   return 0;
 }
@@ -239,7 +204,7 @@ ml_mlb_walk ml_mlb_walk_begin(const ml_mlb_header *header, const uint8_t *flags)
                        .offset = ML_MLB_HEADER_SIZE};
 }
 
-bool ml_mlb_walk_next(ml_mlb_walk *walk, ml_mlb_array *array) {
+bool ml_mlb_walk_next(ml_mlb_walk *walk, ml_array *array) {
   const tensor_spec *tensor = current_tensor(walk);
   if (!tensor) return false;
   array->tensor = tensor->id;
@@ -247,19 +212,19 @@ bool ml_mlb_walk_next(ml_mlb_walk *walk, ml_mlb_array *array) {
   array->element = element_of(walk->header, tensor->storage, walk->scales);
   array->rows = size_of(walk->header, tensor->rows);
   array->cols = size_of(walk->header, tensor->cols);
+  array->group = ml_is_scales(array->element) ? ML_MLB_BLOCK : 0;
   array->offset = walk->offset;
   array->size = bytes_of(array->element, ml_mul_sizes(array->rows, array->cols));
 
   walk->offset = ml_round_up(ml_add_sizes(walk->offset, array->size), ML_MLB_ALIGNMENT);
-  bool is_quants = array->element == ML_MLB_Q8 || array->element == ML_MLB_Q4;
-  walk->scales = is_quants;
-  if (!is_quants) walk->slot++;
+  walk->scales = ml_is_quants(array->element);
+  if (!walk->scales) walk->slot++;
   return true;
 }
 
 uint64_t ml_mlb_file_size(const ml_mlb_header *header, const uint8_t *flags) {
   ml_mlb_walk walk = ml_mlb_walk_begin(header, flags);
-  ml_mlb_array array;
+  ml_array array;
   uint64_t end = ML_MLB_HEADER_SIZE;
   while (ml_mlb_walk_next(&walk, &array)) end = ml_add_sizes(array.offset, array.size);
   return end;

@@ -98,7 +98,7 @@ static void attend_part(void *context, uint32_t part, uint32_t n_parts) {
 /* All keys and values of the batch first, then all queries; one token after the other where the batch overwrites ring
  * rows that its own tokens still see. */
 static void attend_batch(ml_forward *f, int32_t layer, uint32_t n) {
-  attention_job job = {f, &f->model->layers[layer], &f->caches[layer], 0, 0};
+  attention_job job = {f, ml_layer_of(f->model, (uint32_t)layer), &f->caches[layer], 0, 0};
   uint32_t step = f->n_past + n > job.cache->capacity ? 1 : n;
   for (; job.begin < n; job.begin += step) {
     job.end = job.begin + step;
@@ -109,7 +109,7 @@ static void attend_batch(ml_forward *f, int32_t layer, uint32_t n) {
 
 ml_status ml_attention(ml_forward *f, int32_t layer, uint32_t n, ml_error *error) {
   const ml_config *c = &f->model->config;
-  const ml_attention_weights *w = &f->model->layers[layer].attention;
+  const ml_attention_weights *w = &ml_layer_of(f->model, (uint32_t)layer)->attention;
   ml_rows rows;
   ML_TRY(ml_prepare_rows(f, &rows, f->normed, n, c->dim, "attention input", layer, f->n_past, error));
   ml_linear(f, f->q, &w->wq, &rows);

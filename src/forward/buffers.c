@@ -18,9 +18,11 @@ void ml_forward_place(ml_forward *f, ml_arena *arena) {
   const ml_config *c = &f->model->config;
   uint32_t n = f->n_batch;
   uint32_t mixed = larger(c->q_dim, c->lin_value_dim);
-  uint32_t widest = larger(larger(c->dim, c->hidden_dim), mixed); /* input of a matrix */
+  uint32_t widest =
+      larger(larger(c->dim, c->hidden_dim), larger(mixed, c->embed_factor_dim)); /* input of a matrix */
   place_rope(&f->rope, arena, n, c->rot_dim);
   place_rope(&f->rope_local, arena, n, c->rot_dim);
+  f->factors = take_rows(arena, n, c->embed_factor_dim);
   f->x = take_rows(arena, n, c->dim);
   f->normed = take_rows(arena, n, c->dim);
   f->block_out = take_rows(arena, n, c->dim);

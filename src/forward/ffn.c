@@ -4,7 +4,7 @@
 /* w2(act(w1 y) . (w3 y)) */
 ml_status ml_ffn(ml_forward *f, int32_t layer, uint32_t n, ml_error *error) {
   const ml_config *c = &f->model->config;
-  const ml_layer *w = &f->model->layers[layer];
+  const ml_layer *w = ml_layer_of(f->model, (uint32_t)layer);
   ml_rows rows;
   ML_TRY(ml_prepare_rows(f, &rows, f->normed, n, c->dim, "ffn input", layer, f->n_past, error));
   ml_linear(f, f->hidden, &w->w1, &rows);

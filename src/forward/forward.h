@@ -3,6 +3,9 @@
  *   ids -> embed -> [ norm -> attention | delta rule -> norm? -> + -> norm -> ffn -> norm? -> + ] x n_layers
  *                -> norm -> classifier -> soft cap -> logits
  *
+ * Looped models run their last layer several times: a run is one pass through one layer, with a cache of its own. In
+ * every other model runs are layers. Where stages are given a `layer`, it is the number of the run.
+ *
  * A batch is n consecutive tokens, f->n_past ... f->n_past + n - 1. Rows of all buffers belong to tokens.
  * A stage reads and writes the buffers named in its comment and nothing else. No stage looks at how many
  * tokens came together or how many threads there are, except to share out work: docs/NUMERICS.md. */
@@ -42,15 +45,17 @@ typedef struct ml_forward {
   ml_pool *pool;
   bool exact;
   uint32_t n_ctx, n_batch, n_threads;
-  uint32_t n_past;        /* tokens in the caches */
-  uint32_t n_reached;     /* the most there were since they were last empty, as of the last truncation */
-  ml_layer_cache *caches; /* (n_layers) */
+  uint32_t n_runs, max_runs; /* of layers per token, and those that there are caches for */
+  uint32_t n_past;           /* tokens in the caches */
+  uint32_t n_reached;        /* the most there were since they were last empty, as of the last truncation */
+  ml_layer_cache *caches;    /* (max_runs) */
 
   ml_trace_fn *trace; /* NULL: none */
   void *trace_user;
   ml_imatrix *imatrix; /* NULL: none */
 
   ml_rope_table rope, rope_local;
+  float *factors;       /* (n_batch, embed_factor_dim): a factored embedding's rows, or one row of the head */
   float *x;             /* (n_batch, dim): the residual stream */
   float *normed;        /* (n_batch, dim): input of a block's matrices */
   float *block_out;     /* (n_batch, dim): what a block adds to x */
@@ -73,9 +78,28 @@ typedef struct ml_forward {
   double *logits_exact; /* (vocab), only in exact mode */
 } ml_forward;
 
+/* ---------------------------------------------------------------- looped.c */
+
+/* Runs of layers when the shared layer is run n_loops times (0: as the model says). ML_E_ARG for a model without one, and
+ * for more than ML_MAX_LOOPS. */
+ml_status ml_looped_runs(uint32_t *n_runs, const ml_config *config, uint32_t n_loops, ml_error *error);
+
+/* The weights of a run. */
+static inline uint32_t ml_layer_index(const ml_model *model, uint32_t run) {
+  return run < model->config.n_layers ? run : model->config.n_layers - 1;
+}
+static inline const ml_layer *ml_layer_of(const ml_model *model, uint32_t run) {
+  return &model->layers[ml_layer_index(model, run)];
+}
+
+/* f->factors (n, embed_factor_dim) -> f->x, by embed_proj. */
+ml_status ml_expand_embedding(ml_forward *f, uint32_t n, ml_error *error);
+/* f->normed, one row of `position` -> f->factors, by head_proj. */
+ml_status ml_reduce_head(ml_forward *f, uint32_t position, ml_error *error);
+
 /* ---------------------------------------------------------------- buffers.c, cache.c */
 
-/* Gives every buffer its place. Needs model, exact, n_ctx, n_batch and n_threads; on a measuring arena it
+/* Gives every buffer its place. Needs model, exact, n_ctx, n_batch, n_threads and max_runs; on a measuring arena it
  * only counts. */
 void ml_forward_place(ml_forward *f, ml_arena *arena);
 void ml_caches_place(ml_forward *f, ml_arena *arena);

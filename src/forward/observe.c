@@ -7,14 +7,15 @@ static const char *const stage_names[ML_N_STAGES] = {"embed",   "block_in", "q",
 
 const char *ml_stage_name(ml_stage stage) { return stage_names[stage]; }
 
-static void add_importance(ml_forward *f, ml_stage stage, int32_t layer, const float *x, uint32_t n) {
+/* All runs of a layer add to its sums. */
+static void add_importance(ml_forward *f, ml_stage stage, int32_t run, const float *x, uint32_t n) {
+  uint32_t layer =
+      run < 0 ? 0 : ml_layer_index(f->model, (uint32_t)run); /* outside the layers it is not used */
   switch (stage) {
-    case ML_STAGE_BLOCK_IN:
-      ml_importance_add(f->imatrix, (uint32_t)layer, ML_IMPORTANCE_BLOCK_IN, x, n);
-      break;
-    case ML_STAGE_MIXED: ml_importance_add(f->imatrix, (uint32_t)layer, ML_IMPORTANCE_MIXED, x, n); break;
-    case ML_STAGE_FFN_IN: ml_importance_add(f->imatrix, (uint32_t)layer, ML_IMPORTANCE_FFN_IN, x, n); break;
-    case ML_STAGE_FFN_MID: ml_importance_add(f->imatrix, (uint32_t)layer, ML_IMPORTANCE_FFN_MID, x, n); break;
+    case ML_STAGE_BLOCK_IN: ml_importance_add(f->imatrix, layer, ML_IMPORTANCE_BLOCK_IN, x, n); break;
+    case ML_STAGE_MIXED: ml_importance_add(f->imatrix, layer, ML_IMPORTANCE_MIXED, x, n); break;
+    case ML_STAGE_FFN_IN: ml_importance_add(f->imatrix, layer, ML_IMPORTANCE_FFN_IN, x, n); break;
+    case ML_STAGE_FFN_MID: ml_importance_add(f->imatrix, layer, ML_IMPORTANCE_FFN_MID, x, n); break;
     case ML_STAGE_FINAL: ml_importance_add_classifier(f->imatrix, x); break;
     default: break; /* not the input of a matrix */
   }

@@ -4,11 +4,14 @@
 #include "base/error.h"
 #include "forward/forward.h"
 
-static void embed(ml_forward *f, const int32_t *ids, uint32_t n) {
+static ml_status embed(ml_forward *f, const int32_t *ids, uint32_t n, ml_error *error) {
   const ml_model *m = f->model;
+  float *to = m->embed_proj.rows ? f->factors : f->x;
   for (uint32_t t = 0; t < n; t++)
-    f->kernels->embed(f->x + (size_t)t * m->config.dim, &m->tok_emb, (uint32_t)ids[t], m->config.embed_scale);
+    f->kernels->embed(to + (size_t)t * m->tok_emb.cols, &m->tok_emb, (uint32_t)ids[t], m->config.embed_scale);
+  if (m->embed_proj.rows) ML_TRY(ml_expand_embedding(f, n, error));
   ml_observe(f, ML_STAGE_EMBED, -1, f->n_past, f->x, n, m->config.dim);
+  return ML_OK;
 }
 
 static void norm_rows(const ml_forward *f, float *out, const float *x, const float *weight, uint32_t n) {
@@ -24,7 +27,7 @@ static void add_block(const ml_forward *f, const float *post_norm, uint32_t n) {
 }
 
 static ml_status run_layer(ml_forward *f, int32_t layer, uint32_t n, ml_error *error) {
-  const ml_layer *w = &f->model->layers[layer];
+  const ml_layer *w = ml_layer_of(f->model, (uint32_t)layer);
   uint32_t dim = f->model->config.dim;
   norm_rows(f, f->normed, f->x, w->attn_norm, n);
   ml_observe(f, ML_STAGE_BLOCK_IN, layer, f->n_past, f->normed, n, dim);
@@ -42,11 +45,9 @@ static ml_status run_layer(ml_forward *f, int32_t layer, uint32_t n, ml_error *e
 }
 
 ml_status ml_forward_batch(ml_forward *f, const int32_t *ids, uint32_t n, ml_error *error) {
-  embed(f, ids, n);
+  ml_status status = embed(f, ids, n, error);
   ml_rope_fill(f, n);
-  ml_status status = ML_OK;
-  for (uint32_t i = 0; status == ML_OK && i < f->model->config.n_layers; i++)
-    status = run_layer(f, (int32_t)i, n, error);
+  for (uint32_t i = 0; status == ML_OK && i < f->n_runs; i++) status = run_layer(f, (int32_t)i, n, error);
   f->n_past += n;
   return status;
 }
@@ -64,11 +65,16 @@ ml_status ml_forward_logits(ml_forward *f, uint32_t row, uint32_t position, ml_e
   const ml_matrix *wcls = &f->model->wcls;
   norm_rows(f, f->normed, f->x + (size_t)row * c->dim, f->model->final_norm, 1);
   ml_observe(f, ML_STAGE_FINAL, -1, position, f->normed, 1, c->dim);
+  const float *x = f->normed;
+  if (f->model->head_proj.rows) {
+    ML_TRY(ml_reduce_head(f, position, error));
+    x = f->factors;
+  }
   ml_rows rows;
-  ML_TRY(ml_prepare_rows(f, &rows, f->normed, 1, c->dim, "classifier input", -1, position, error));
+  ML_TRY(ml_prepare_rows(f, &rows, x, 1, wcls->cols, "classifier input", -1, position, error));
   ml_linear(f, f->logits, wcls, &rows);
   if (c->final_softcap > 0) f->kernels->softcap(f->logits, c->vocab, c->final_softcap);
-  if (f->exact) ml_exact_matvec(f->logits_exact, wcls, f->normed, c->final_softcap);
+  if (f->exact) ml_exact_matvec(f->logits_exact, wcls, x, c->final_softcap);
   ML_TRY(check_logits(f, position, error));
   ml_observe(f, ML_STAGE_LOGITS, -1, position, f->logits, 1, c->vocab);
   return ML_OK;

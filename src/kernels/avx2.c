@@ -31,35 +31,52 @@ static inline void store_rows(const ml_tile *tile, uint32_t token, uint32_t half
     v8_store_part(y, acc, tile->n_rows - 8 * half);
 }
 
-/* Q4_0, eight rows: nibbles are the unsigned operand, and 8 * sum(x) is taken off afterwards. A pair of products is at
- * most 2 * 15 * 127, eight of them 30480: they fit 16 bits. */
-static inline __m256i dot_q4(const __m256i *nibbles, const int8_t *x, int32_t sum) {
+/* Eight rows: Q4_0's nibbles are the unsigned operand, or twice INT2's codes, and the excess, 8 or 3 * sum(x), is taken
+ * off afterwards. A pair of products is at most 2 * 15 * 127, eight of them 30480: they fit 16 bits. */
+static inline __m256i dot_small(const __m256i *nibbles, const int8_t *x, int32_t excess) {
   __m256i total = _mm256_maddubs_epi16(nibbles[0], spread(x));
 #pragma GCC unroll 8
   for (int i = 1; i < 8; i++)
     total = _mm256_add_epi16(total, _mm256_maddubs_epi16(nibbles[i], spread(x + 4 * i)));
-  return _mm256_sub_epi32(_mm256_madd_epi16(total, _mm256_set1_epi16(1)), _mm256_set1_epi32(8 * sum));
+  return _mm256_sub_epi32(_mm256_madd_epi16(total, _mm256_set1_epi16(1)), _mm256_set1_epi32(excess));
 }
 
-__attribute__((always_inline)) static inline void q4_half(const ml_tile *tile, uint32_t half,
-                                                          const uint32_t n) {
-  const __m256i low = _mm256_set1_epi8(15);
+/* Columns 4 i ... 4 i + 3 of eight rows each. */
+__attribute__((always_inline)) static inline void unpack(__m256i operands[8], const uint8_t *block,
+                                                         const bool int2) {
+  const __m256i low = _mm256_set1_epi8(15), twice = _mm256_set1_epi8(6);
+  if (int2) {
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+      __m256i word = _mm256_loadu_si256((const __m256i *)(const void *)(block + 64 * i));
+      operands[i] = _mm256_and_si256(_mm256_add_epi16(word, word), twice);
+      operands[2 + i] = _mm256_and_si256(_mm256_srli_epi16(word, 1), twice);
+      operands[4 + i] = _mm256_and_si256(_mm256_srli_epi16(word, 3), twice);
+      operands[6 + i] = _mm256_and_si256(_mm256_srli_epi16(word, 5), twice);
+    }
+    return;
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; i++) {
+    __m256i word = _mm256_loadu_si256((const __m256i *)(const void *)(block + 64 * i));
+    operands[i] = _mm256_and_si256(word, low);
+    operands[4 + i] = _mm256_and_si256(_mm256_srli_epi16(word, 4), low);
+  }
+}
+
+__attribute__((always_inline)) static inline void small_half(const ml_tile *tile, uint32_t half,
+                                                             const uint32_t n, const bool int2) {
   __m256 acc[TILE];
   for (uint32_t t = 0; t < n; t++) acc[t] = _mm256_setzero_ps();
   for (size_t b = 0; b < tile->n_blocks; b++) {
-    const __m256i *words = (const __m256i *)(const void *)(tile->quants + b * 256 + 32 * half);
-    __m256i nibbles[8]; /* columns 4 i ... 4 i + 3 of eight rows */
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-      __m256i word = _mm256_loadu_si256(words + 2 * i);
-      nibbles[i] = _mm256_and_si256(word, low);
-      nibbles[4 + i] = _mm256_and_si256(_mm256_srli_epi16(word, 4), low);
-    }
+    __m256i operands[8];
+    unpack(operands, tile->quants + b * (int2 ? 128 : 256) + 32 * half, int2);
     __m256 dw = _mm256_loadu_ps(tile->scales + b * 16 + 8 * half);
 #pragma GCC unroll 4
     for (uint32_t t = 0; t < n; t++) {
       size_t at = t * tile->n_blocks + b;
-      acc[t] = add_block(acc[t], dot_q4(nibbles, tile->q + at * 32, tile->sums[at]), dw, tile->d[at]);
+      __m256i isum = dot_small(operands, tile->q + at * 32, (int2 ? 3 : 8) * tile->sums[at]);
+      acc[t] = add_block(acc[t], isum, dw, tile->d[at]);
     }
   }
   for (uint32_t t = 0; t < n; t++) store_rows(tile, t, half, acc[t]);
@@ -93,11 +110,20 @@ __attribute__((always_inline)) static inline void q8_half(const ml_tile *tile, u
   for (uint32_t t = 0; t < n; t++) store_rows(tile, t, half, acc[t]);
 }
 
-static inline void q4_wide(const ml_tile *tile) { q4_half(tile, 0, TILE), q4_half(tile, 1, TILE); }
-static inline void q4_one(const ml_tile *tile) { q4_half(tile, 0, 1), q4_half(tile, 1, 1); }
+#define SMALL_TILES(name, n, int2)               \
+  static inline void name(const ml_tile *tile) { \
+    small_half(tile, 0, n, int2);                \
+    small_half(tile, 1, n, int2);                \
+  }
+SMALL_TILES(int2_wide, TILE, true)
+SMALL_TILES(int2_one, 1, true)
+SMALL_TILES(q4_wide, TILE, false)
+SMALL_TILES(q4_one, 1, false)
+#undef SMALL_TILES
 static inline void q8_wide(const ml_tile *tile) { q8_half(tile, 0, TILE), q8_half(tile, 1, TILE); }
 static inline void q8_one(const ml_tile *tile) { q8_half(tile, 0, 1), q8_half(tile, 1, 1); }
 
+ML_PACKED_MATMUL(k_matmul_int2_packed, 8, TILE, int2_wide, int2_one)
 ML_PACKED_MATMUL(k_matmul_q4_0_packed, 16, TILE, q4_wide, q4_one)
 ML_PACKED_MATMUL(k_matmul_q8_0_packed, 32, TILE, q8_wide, q8_one)
 

@@ -22,6 +22,8 @@ static inline vi vi_dot(vi acc, vi u, vi s) { return _mm512_dpbusd_epi32(acc, u,
 static inline vi vi_flip_sign(vi a) { return _mm512_xor_si512(a, _mm512_set1_epi32((int)0x80808080)); }
 static inline vi vi_low_nibbles(vi a) { return _mm512_and_si512(a, _mm512_set1_epi32(0x0f0f0f0f)); }
 static inline vi vi_high_nibbles(vi a) { return vi_low_nibbles(_mm512_srli_epi32(a, 4)); }
+static inline vi vi_shift_right(vi a, int n) { return _mm512_srli_epi32(a, (unsigned)n); }
+static inline vi vi_twice_codes(vi a) { return _mm512_and_si512(a, _mm512_set1_epi32(0x06060606)); }
 
 /* Four activations to every row. */
 static inline vi vi_spread(const int8_t *x) {

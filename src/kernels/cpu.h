@@ -9,7 +9,9 @@ static inline bool ml_cpu_any(void) { return true; }
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-static inline bool ml_cpu_avx2(void) { return __builtin_cpu_supports("avx2"); }
+static inline bool ml_cpu_avx2(void) {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+}
 
 /* Leaf 7, subleaf 1, EAX bit 4. The compilers' list of features learned this one late. */
 static inline bool ml_cpu_avxvnni(void) {
@@ -18,7 +20,7 @@ static inline bool ml_cpu_avxvnni(void) {
 }
 
 static inline bool ml_cpu_avx512vnni(void) {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vnni");
+  return ml_cpu_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vnni");
 }
 #endif
 

@@ -48,6 +48,8 @@ void ml_exact_matvec(double *y, const ml_matrix *w, const float *x, float softca
 #define k_matmul_q4_0_rows matmul
 #define k_matmul_q8_0_packed matmul
 #define k_matmul_q4_0_packed matmul
+#define k_matmul_int2_packed matmul
+#define k_matmul_f16_packed matmul
 
 static void k_embed(float *out, const ml_matrix *w, uint32_t row, float scale) {
   ml_dequantize_row(out, w, row);

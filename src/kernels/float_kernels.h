@@ -92,6 +92,34 @@ static inline v8 k_dot_lanes(const float *x, const float *y, size_t n) {
 
 static inline float k_dot(const float *x, const float *y, size_t n) { return v8_sum(k_dot_lanes(x, y, n)); }
 
+/* ---------------------------------------------------------------- half-precision matrices */
+
+/* Eight rows of a packed group of 16 against one token: rows in the vectors' lanes, so that the eight lanes of each
+ * row's sum are eight vectors. */
+static inline v8 k_f16_rows(const uint16_t *w, const float *x, size_t n) {
+  v8 a = v8_set(0.0f), b = a, c = a, d = a, e = a, f = a, g = a, h = a;
+  for (size_t i = 0; i < n; i += 8, w += 8 * ML_PACK_ROWS) {
+    a = v8_add(a, v8_mul(v8_load_f16(w), v8_set(x[i])));
+    b = v8_add(b, v8_mul(v8_load_f16(w + ML_PACK_ROWS), v8_set(x[i + 1])));
+    c = v8_add(c, v8_mul(v8_load_f16(w + 2 * ML_PACK_ROWS), v8_set(x[i + 2])));
+    d = v8_add(d, v8_mul(v8_load_f16(w + 3 * ML_PACK_ROWS), v8_set(x[i + 3])));
+    e = v8_add(e, v8_mul(v8_load_f16(w + 4 * ML_PACK_ROWS), v8_set(x[i + 4])));
+    f = v8_add(f, v8_mul(v8_load_f16(w + 5 * ML_PACK_ROWS), v8_set(x[i + 5])));
+    g = v8_add(g, v8_mul(v8_load_f16(w + 6 * ML_PACK_ROWS), v8_set(x[i + 6])));
+    h = v8_add(h, v8_mul(v8_load_f16(w + 7 * ML_PACK_ROWS), v8_set(x[i + 7])));
+  }
+  return v8_add(v8_add(v8_add(a, e), v8_add(c, g)), v8_add(v8_add(b, f), v8_add(d, h)));
+}
+
+static void k_matmul_f16_packed(float *y, size_t y_stride, const ml_matrix *w, const ml_rows *x,
+                                uint32_t row_begin, uint32_t row_end) {
+  for (uint32_t row = row_begin; row < row_end; row += 8) {
+    const uint16_t *halves = (const uint16_t *)(const void *)(w->quants + ml_half_offset(w->cols, row, 0));
+    for (uint32_t t = 0; t < x->n; t++)
+      k_put(y + t * y_stride, row, row_end, k_f16_rows(halves, x->x + (size_t)t * w->cols, w->cols));
+  }
+}
+
 /* ---------------------------------------------------------------- quantizer */
 
 static bool k_quantize_block(int8_t *q, float *d, int32_t *sum, const float *x) {

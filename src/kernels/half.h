@@ -1,4 +1,4 @@
-/* half.h - IEEE half precision to float with integers only, so that no platform's conversion is involved. */
+/* half.h - IEEE half precision to float and back with integers only, so that no platform's conversion is involved. */
 #ifndef ML_KERNELS_HALF_H
 #define ML_KERNELS_HALF_H
 
@@ -28,6 +28,24 @@ static inline float ml_half_to_float(uint16_t half) {
   float value;
   memcpy(&value, &bits, sizeof value);
   return value;
+}
+
+/* To the nearest half, ties to even; what is too large becomes infinity. */
+static inline uint16_t ml_float_to_half(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+  if (size > 0x7f800000) return (uint16_t)(sign | 0x7e00);  /* NaN */
+  if (size >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* from 65520 on */
+  uint32_t shift = 13, mantissa = size - (112u << 23);      /* with the exponent, moved to the half's range */
+  if (size < 113u << 23) { /* subnormal: the hidden one becomes visible, and moves */
+    shift = 126 - (size >> 23);
+    if (shift > 25) return (uint16_t)sign;
+    mantissa = (size & 0x7fffff) | 0x800000;
+  }
+  uint32_t half = mantissa >> shift, rest = mantissa & ((1u << shift) - 1), tie = 1u << (shift - 1);
+  if (rest > tie || (rest == tie && (half & 1))) half++;
+  return (uint16_t)(sign | half);
 }
 
 #endif

@@ -26,6 +26,13 @@ ML_KERNEL(void, matmul_q8_0_packed,
 ML_KERNEL(void, matmul_q4_0_packed,
           (float *y, size_t y_stride, const ml_matrix *w, const ml_rows *x, uint32_t row_begin,
            uint32_t row_end))
+ML_KERNEL(void, matmul_int2_packed,
+          (float *y, size_t y_stride, const ml_matrix *w, const ml_rows *x, uint32_t row_begin,
+           uint32_t row_end))
+/* The same of half-precision weights and floats x: lane k adds w * x of columns k, k + 8, ... in order. */
+ML_KERNEL(void, matmul_f16_packed,
+          (float *y, size_t y_stride, const ml_matrix *w, const ml_rows *x, uint32_t row_begin,
+           uint32_t row_end))
 
 /* out[c] = weight (row, c) * scale: an embedding row, of any type and layout. */
 ML_KERNEL(void, embed, (float *out, const ml_matrix *w, uint32_t row, float scale))

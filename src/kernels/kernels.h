@@ -52,9 +52,13 @@ typedef void ml_matmul_fn(float *y, size_t y_stride, const ml_matrix *w, const m
 
 /* The kernel for a matrix's type and layout. */
 static inline ml_matmul_fn *ml_matmul_for(const ml_kernels *kernels, const ml_matrix *w) {
-  if (w->layout == ML_LAYOUT_PACKED)
-    return w->type == ML_Q8_0 ? kernels->matmul_q8_0_packed : kernels->matmul_q4_0_packed;
-  return w->type == ML_Q8_0 ? kernels->matmul_q8_0_rows : kernels->matmul_q4_0_rows;
+  bool packed = w->layout == ML_LAYOUT_PACKED;
+  switch (w->type) {
+    case ML_Q8_0: return packed ? kernels->matmul_q8_0_packed : kernels->matmul_q8_0_rows;
+    case ML_INT2: return kernels->matmul_int2_packed;
+    case ML_F16: return kernels->matmul_f16_packed;
+    default: return packed ? kernels->matmul_q4_0_packed : kernels->matmul_q4_0_rows;
+  }
 }
 
 /* By name; NULL when this build and machine lack it. NULL asks for the best. "exact" is not among them. */

@@ -1,4 +1,4 @@
-/* matrix.h - what kernels multiply: a quantized matrix and a batch of activation rows.
+/* matrix.h - what kernels multiply: a matrix of weights and a batch of activation rows.
  *
  * A block is 32 consecutive weights of a row and has one scale d.
  *
@@ -13,10 +13,18 @@
  *         | w16 w0  | w17 w1  |         | w31 w15  |
  *         +---------+---------+-- ... --+----------+
  *
+ *   INT2: 8 bytes, byte j holds weights j, j + 8, j + 16 and j + 24, two bits each, weight = (2 * code - 3) * d
+ *         +---------------+-- ... --+----------------+
+ *         | w24 w16 w8 w0 |         | w31 w23 w15 w7 |
+ *         +---------------+-- ... --+----------------+
+ *
+ *   F16: 32 half-precision floats and no scale. Its rows, packed, go side by side half by half: column c of 16 rows,
+ *        then column c + 1. Activations are taken as floats, not quantized.
+ *
  * In memory a matrix lies as in the file (ML_LAYOUT_ROWS: block after block of row 0, then row 1 ...) or packed for
  * vectors (ML_LAYOUT_PACKED): 16 rows go side by side, a 4-byte word of a block from each in turn, so that every
- * 32-bit lane of a vector belongs to one row and no dot product ends in a horizontal sum. `words` is 8 for Q8_0 and
- * 4 for Q4_0; rows past the last one are zeros.
+ * 32-bit lane of a vector belongs to one row and no dot product ends in a horizontal sum. `words` is 8 for Q8_0,
+ * 4 for Q4_0 and 2 for INT2; rows past the last one are zeros.
  *
  *   group of 16 rows   block b         word 0                  word 1
  *                      +-------------------------------+-------------------------------+--
@@ -34,21 +42,24 @@
 
 #define ML_BLOCK 32
 
-typedef enum ml_weight_type { ML_Q8_0 = 1, ML_Q4_0 = 2 } ml_weight_type;
+/* INT2 and F16 matrices are always packed. INT4 of a .tinyloop file is Q4_0, its scales repeated for each 32 weights. */
+typedef enum ml_weight_type { ML_Q8_0 = 1, ML_Q4_0, ML_INT2, ML_F16, ML_WEIGHT_TYPE_END } ml_weight_type;
 
 #define ML_PACK_ROWS 16
 
 typedef enum ml_layout { ML_LAYOUT_ROWS, ML_LAYOUT_PACKED } ml_layout;
 
-/* Bytes of one block's quants. */
-static inline size_t ml_block_bytes(ml_weight_type type) { return type == ML_Q8_0 ? 32 : 16; }
+/* Bytes of one block's quants, or of 32 halves. */
+static inline size_t ml_block_bytes(ml_weight_type type) {
+  return type == ML_F16 ? 64 : type == ML_Q8_0 ? 32 : type == ML_Q4_0 ? 16 : 8;
+}
 
 typedef struct ml_matrix {
   ml_weight_type type;
   ml_layout layout;
   uint32_t rows, cols;   /* y[r] = sum over c of W[r][c] x[c]; cols is a multiple of 32 */
   const uint8_t *quants; /* rows x cols / 32 blocks, 64-byte aligned */
-  const float *scales;   /* rows x cols / 32, 64-byte aligned */
+  const float *scales;   /* rows x cols / 32, 64-byte aligned; NULL for F16 */
 } ml_matrix;
 
 /* Rows of activations, one per token, with their quantized form (all of it: any kernel may use any part). */
@@ -80,6 +91,11 @@ static inline size_t ml_word_offset(ml_layout layout, size_t n_words, size_t n_b
                                     size_t block, size_t word) {
   if (layout == ML_LAYOUT_ROWS) return ((row * n_blocks + block) * n_words + word) * 4;
   return (((row / ML_PACK_ROWS * n_blocks + block) * n_words + word) * ML_PACK_ROWS + row % ML_PACK_ROWS) * 4;
+}
+
+/* Byte offset in `quants` of element (row, col) of a packed F16 matrix. */
+static inline size_t ml_half_offset(size_t n_cols, size_t row, size_t col) {
+  return ((row / ML_PACK_ROWS * n_cols + col) * ML_PACK_ROWS + row % ML_PACK_ROWS) * 2;
 }
 
 #endif

@@ -30,6 +30,7 @@ void ml_matmul_any(float *y, size_t y_stride, const ml_matrix *w, const ml_rows 
 #define k_matmul_q4_0_rows ml_matmul_any
 #define k_matmul_q8_0_packed ml_matmul_any
 #define k_matmul_q4_0_packed ml_matmul_any
+#define k_matmul_int2_packed ml_matmul_any
 
 const ml_kernels ml_kernels_scalar = {
     "scalar",

@@ -86,6 +86,63 @@ static inline void q4_quarter(const ml_tile *tile, uint32_t quarter) {
 
 static inline void q4_wide(const ml_tile *tile) { EACH_QUARTER(quarter) q4_quarter(tile, quarter); }
 
+/* ---------------------------------------------------------------- INT2 */
+
+/* Word `word` of four rows holds columns 4 word + 8 k ... 4 word + 8 k + 3 for k = 0 ... 3. Twice the codes of one k, as
+ * i16 pairs. */
+typedef struct int2_pairs {
+  v128_t even, odd;
+} int2_pairs;
+
+static inline int2_pairs split_int2(v128_t word, v128_t six, int k) {
+  v128_t even = k == 0 ? wasm_i16x8_shl(word, 1) : wasm_u16x8_shr(word, (uint32_t)(2 * k - 1));
+  return (int2_pairs){wasm_v128_and(even, six),
+                      wasm_v128_and(wasm_u16x8_shr(word, (uint32_t)(2 * k + 7)), six)};
+}
+
+static inline v128_t add_int2(v128_t isum, int2_pairs w, const int16_t *x) {
+  return wasm_i32x4_add(isum, wasm_i32x4_add(pair(w.even, x), pair(w.odd, x + 2)));
+}
+
+/* 3 * sum(x) */
+static inline v128_t int2_excess(const int32_t *sum) {
+  v128_t one = spread(sum);
+  return wasm_i32x4_add(one, wasm_i32x4_add(one, one));
+}
+
+/* Four rows and n tokens. */
+__attribute__((always_inline)) static inline void int2_quarter(const ml_tile *tile, uint32_t quarter,
+                                                               const int n) {
+  v128_t six = wasm_u16x8_shr(byte_mask(6), 8), acc[TILE];
+  for (int t = 0; t < n; t++) acc[t] = wasm_f32x4_splat(0);
+  for (size_t b = 0; b < tile->n_blocks; b++) {
+    v128_t isum[TILE];
+    for (int t = 0; t < n; t++) isum[t] = wasm_i32x4_splat(0);
+#pragma clang loop unroll(full)
+    for (int word = 0; word < 2; word++) {
+      v128_t codes = wasm_v128_load(tile->quants + b * 128 + 64 * word + 16 * quarter);
+#pragma clang loop unroll(full)
+      for (int k = 0; k < 4; k++) {
+        int2_pairs w = split_int2(codes, six, k);
+#pragma clang loop unroll(full)
+        for (int t = 0; t < n; t++)
+          isum[t] = add_int2(isum[t], w,
+                             tile->wide + ((size_t)t * tile->n_blocks + b) * ML_BLOCK + 8 * k + 4 * word);
+      }
+    }
+    v128_t dw = wasm_v128_load(tile->scales + b * 16 + 4 * quarter);
+#pragma clang loop unroll(full)
+    for (int t = 0; t < n; t++) {
+      size_t at = (size_t)t * tile->n_blocks + b;
+      acc[t] = add_block(acc[t], wasm_i32x4_sub(isum[t], int2_excess(tile->sums + at)), dw, tile->d + at);
+    }
+  }
+  for (int t = 0; t < n; t++) store_rows(tile, (uint32_t)t, quarter, acc[t]);
+}
+
+static inline void int2_wide(const ml_tile *tile) { EACH_QUARTER(quarter) int2_quarter(tile, quarter, TILE); }
+static inline void int2_one(const ml_tile *tile) { EACH_QUARTER(quarter) int2_quarter(tile, quarter, 1); }
+
 /* ---------------------------------------------------------------- Q8_0 */
 
 static inline v128_t even_bytes(v128_t word) { return wasm_i16x8_shr(wasm_i16x8_shl(word, 8), 8); }
@@ -138,6 +195,7 @@ static inline void q8_quarter(const ml_tile *tile, uint32_t quarter) {
 
 static inline void q8_wide(const ml_tile *tile) { EACH_QUARTER(quarter) q8_quarter(tile, quarter); }
 
+ML_PACKED_MATMUL(k_matmul_int2_packed, 8, TILE, int2_wide, int2_one)
 ML_PACKED_MATMUL(k_matmul_q4_0_packed, 16, TILE, q4_wide, q4_one)
 ML_PACKED_MATMUL(k_matmul_q8_0_packed, 32, TILE, q8_wide, q8_one)
 

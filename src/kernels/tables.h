@@ -7,7 +7,7 @@
 extern const ml_kernels ml_kernels_scalar;
 extern const ml_kernels ml_kernels_double;
 
-/* Any type in any layout: the meaning of a matrix product, one weight block at a time for all tokens. */
+/* Any quantized type in any layout: the meaning of a matrix product, one weight block at a time for all tokens. */
 ml_matmul_fn ml_matmul_any;
 
 #if defined(__x86_64__)

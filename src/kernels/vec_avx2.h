@@ -20,6 +20,10 @@ static inline __m256i v8_first(size_t n) {
 static inline v8 v8_load_part(const float *p, size_t n) { return _mm256_maskload_ps(p, v8_first(n)); }
 static inline void v8_store_part(float *p, v8 a, size_t n) { _mm256_maskstore_ps(p, v8_first(n), a); }
 
+static inline v8 v8_load_f16(const uint16_t *p) {
+  return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+
 static inline v8 v8_add(v8 a, v8 b) { return _mm256_add_ps(a, b); }
 static inline v8 v8_sub(v8 a, v8 b) { return _mm256_sub_ps(a, b); }
 static inline v8 v8_mul(v8 a, v8 b) { return _mm256_mul_ps(a, b); }

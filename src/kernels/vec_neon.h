@@ -42,6 +42,11 @@ static inline void v8_store_part(float *p, v8 a, size_t n) {
   }
 }
 
+static inline v8 v8_load_f16(const uint16_t *p) {
+  float16x8_t halves = vreinterpretq_f16_u16(vld1q_u16(p));
+  return (v8){vcvt_f32_f16(vget_low_f16(halves)), vcvt_high_f32_f16(halves)};
+}
+
 /* Never vmla or vfma: the product is rounded before it is added. */
 static inline v8 v8_add(v8 a, v8 b) { return (v8){vaddq_f32(a.low, b.low), vaddq_f32(a.high, b.high)}; }
 static inline v8 v8_sub(v8 a, v8 b) { return (v8){vsubq_f32(a.low, b.low), vsubq_f32(a.high, b.high)}; }

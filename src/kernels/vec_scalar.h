@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "kernels/half.h"
+
 typedef struct v8 {
   float lane[8];
 } v8;
@@ -36,6 +38,9 @@ static inline v8 v8_load(const float *p) { V8_EACH(p[i]); }
 static inline v8 v8_load_part(const float *p, size_t n) { V8_EACH((size_t)i < n ? p[i] : 0.0f); }
 static inline void v8_store(float *p, v8 a) { memcpy(p, a.lane, sizeof a.lane); }
 static inline void v8_store_part(float *p, v8 a, size_t n) { memcpy(p, a.lane, n * sizeof *p); }
+
+/* Eight halves, exactly. */
+static inline v8 v8_load_f16(const uint16_t *p) { V8_EACH(ml_half_to_float(p[i])); }
 
 static inline v8 v8_add(v8 a, v8 b) { V8_EACH(a.lane[i] + b.lane[i]); }
 static inline v8 v8_sub(v8 a, v8 b) { V8_EACH(a.lane[i] - b.lane[i]); }

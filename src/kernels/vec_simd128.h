@@ -32,6 +32,22 @@ __attribute__((noinline)) static void v8_store_part(float *p, v8 a, size_t n) {
   memcpy(p, lanes, n * sizeof *p);
 }
 
+/* A half's exponent and mantissa, moved to a float's places, are its value over 2^112; infinity and NaN come out as large
+ * numbers, and are given all ones for an exponent. */
+static inline v128_t v8_half_from_f16(v128_t a) {
+  v128_t sign = wasm_v128_and(wasm_i32x4_shl(a, 16), wasm_i32x4_splat((int)0x80000000));
+  v128_t size = wasm_i32x4_shl(wasm_v128_and(a, wasm_i32x4_splat(0x7fff)), 13);
+  v128_t value = wasm_f32x4_mul(size, wasm_f32x4_splat(0x1p112f));
+  v128_t special =
+      wasm_v128_and(wasm_i32x4_gt(size, wasm_i32x4_splat((0x7c00 << 13) - 1)), wasm_i32x4_splat(0x7f800000));
+  return wasm_v128_or(wasm_v128_or(value, special), sign);
+}
+static inline v8 v8_load_f16(const uint16_t *p) {
+  v128_t a = wasm_v128_load(p);
+  return (v8){v8_half_from_f16(wasm_u32x4_extend_low_u16x8(a)),
+              v8_half_from_f16(wasm_u32x4_extend_high_u16x8(a))};
+}
+
 static inline v8 v8_add(v8 a, v8 b) { return V8_BOTH(wasm_f32x4_add); }
 static inline v8 v8_sub(v8 a, v8 b) { return V8_BOTH(wasm_f32x4_sub); }
 static inline v8 v8_mul(v8 a, v8 b) { return V8_BOTH(wasm_f32x4_mul); }

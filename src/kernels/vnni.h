@@ -2,10 +2,11 @@
  * vectors of any width. The including file defines vi (integers) and vf (floats) of LANES rows and the functions used
  * here; it chooses TILE by its number of registers. */
 
-/* Q4_0: nibbles are the unsigned operand; 8 * sum(x) is taken off by where the sum starts. Two chains, since one would
- * wait for itself. */
-__attribute__((always_inline)) static inline vi dot_q4(const vi *nibbles, const int8_t *x, int32_t sum) {
-  vi low = vi_set(-8 * sum), high = vi_zero();
+/* Q4_0: nibbles are the unsigned operand, INT2: 2 * code; 8 or 3 * sum(x), the excess, is taken off by where the sum
+ * starts. Two chains, since one would wait for itself. */
+__attribute__((always_inline)) static inline vi dot_small(const vi *nibbles, const int8_t *x,
+                                                          int32_t excess) {
+  vi low = vi_set(-excess), high = vi_zero();
 #pragma GCC unroll 4
   for (int i = 0; i < 4; i++) {
     low = vi_dot(low, nibbles[i], vi_spread(x + 4 * i));
@@ -25,32 +26,47 @@ __attribute__((always_inline)) static inline vi dot_q8(const vi *shifted, const 
   return vi_add(even, odd);
 }
 
+/* The operands of a block, columns 4 i ... 4 i + 3 of LANES rows each. */
+__attribute__((always_inline)) static inline void load_operands(vi operands[8], const uint8_t *words,
+                                                                const ml_weight_type type) {
+  if (type == ML_Q8_0) {
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) operands[i] = vi_flip_sign(vi_load(words + 64 * i));
+  } else if (type == ML_Q4_0) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+      vi word = vi_load(words + 64 * i);
+      operands[i] = vi_low_nibbles(word);
+      operands[4 + i] = vi_high_nibbles(word);
+    }
+  } else {
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+      vi word = vi_load(words + 64 * i);
+      operands[i] = vi_twice_codes(vi_add(word, word));
+      operands[2 + i] = vi_twice_codes(vi_shift_right(word, 1));
+      operands[4 + i] = vi_twice_codes(vi_shift_right(word, 3));
+      operands[6 + i] = vi_twice_codes(vi_shift_right(word, 5));
+    }
+  }
+}
+
 /* `part`: which LANES of the group's 16 rows. */
 __attribute__((always_inline)) static inline void vnni_part(const ml_tile *tile, uint32_t part,
-                                                            const uint32_t n, const bool q8) {
+                                                            const uint32_t n, const ml_weight_type type) {
   vf acc[TILE];
 #pragma GCC unroll 8
   for (uint32_t t = 0; t < n; t++) acc[t] = vf_zero();
   for (size_t b = 0; b < tile->n_blocks; b++) {
-    const uint8_t *words = tile->quants + b * (q8 ? 512 : 256) + part * sizeof(vi);
     vi operands[8];
-    if (q8) {
-#pragma GCC unroll 8
-      for (int i = 0; i < 8; i++) operands[i] = vi_flip_sign(vi_load(words + 64 * i));
-    } else {
-#pragma GCC unroll 4
-      for (int i = 0; i < 4; i++) {
-        vi word = vi_load(words + 64 * i);
-        operands[i] = vi_low_nibbles(word);
-        operands[4 + i] = vi_high_nibbles(word);
-      }
-    }
+    load_operands(operands, tile->quants + b * 16 * ml_block_bytes(type) + part * sizeof(vi), type);
     vf dw = vf_load(tile->scales + b * 16 + part * LANES);
 #pragma GCC unroll 8
     for (uint32_t t = 0; t < n; t++) {
       size_t at = t * tile->n_blocks + b;
       const int8_t *x = tile->q + at * ML_BLOCK;
-      vi isum = q8 ? dot_q8(operands, x, tile->sums[at]) : dot_q4(operands, x, tile->sums[at]);
+      vi isum = type == ML_Q8_0 ? dot_q8(operands, x, tile->sums[at])
+                                : dot_small(operands, x, (type == ML_Q4_0 ? 8 : 3) * tile->sums[at]);
       acc[t] = vf_add(acc[t], vf_mul(vf_from_int(isum), vf_mul(dw, vf_set(tile->d[at]))));
     }
   }
@@ -60,15 +76,18 @@ __attribute__((always_inline)) static inline void vnni_part(const ml_tile *tile,
       vf_store_rows(tile->y + t * tile->y_stride + part * LANES, acc[t], tile->n_rows - part * LANES);
 }
 
-#define VNNI_TILES(name, n, q8)                                                      \
-  static inline void name(const ml_tile *tile) {                                     \
-    for (uint32_t part = 0; part < 16 / LANES; part++) vnni_part(tile, part, n, q8); \
+#define VNNI_TILES(name, n, type)                                                      \
+  static inline void name(const ml_tile *tile) {                                       \
+    for (uint32_t part = 0; part < 16 / LANES; part++) vnni_part(tile, part, n, type); \
   }
-VNNI_TILES(q4_wide, TILE, false)
-VNNI_TILES(q4_one, 1, false)
-VNNI_TILES(q8_wide, TILE, true)
-VNNI_TILES(q8_one, 1, true)
+VNNI_TILES(int2_wide, TILE, ML_INT2)
+VNNI_TILES(int2_one, 1, ML_INT2)
+VNNI_TILES(q4_wide, TILE, ML_Q4_0)
+VNNI_TILES(q4_one, 1, ML_Q4_0)
+VNNI_TILES(q8_wide, TILE, ML_Q8_0)
+VNNI_TILES(q8_one, 1, ML_Q8_0)
 #undef VNNI_TILES
 
+ML_PACKED_MATMUL(k_matmul_int2_packed, 8, TILE, int2_wide, int2_one)
 ML_PACKED_MATMUL(k_matmul_q4_0_packed, 16, TILE, q4_wide, q4_one)
 ML_PACKED_MATMUL(k_matmul_q8_0_packed, 32, TILE, q8_wide, q8_one)

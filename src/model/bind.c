@@ -77,6 +77,34 @@ void ml_layers_from_mlb(ml_layer *layers, const ml_mlb_header *h, const uint8_t 
   }
 }
 
+void ml_config_from_tinyloop(ml_config *config, const ml_tinyloop_header *h) {
+  uint32_t head_dim = h->dim / h->n_heads;
+  ml_rope_config rope = {
+      .scaling = ML_ROPE_PLAIN, .theta = ML_TINYLOOP_ROPE_THETA, .factor = 1, .attn_factor = 1};
+  *config = (ml_config){.dim = h->dim,
+                        .n_layers = h->n_pre_blocks + 1,
+                        .n_heads = h->n_heads,
+                        .n_kv_heads = h->n_heads,
+                        .head_dim = head_dim,
+                        .q_dim = h->dim,
+                        .kv_dim = h->dim,
+                        .hidden_dim = h->ffn_dim,
+                        .vocab = h->vocab_size,
+                        .max_seq = ML_TINYLOOP_MAX_SEQ,
+                        .norm_eps = ML_TINYLOOP_NORM_EPS,
+                        .activation = ML_ACT_SILU,
+                        .embed_scale = 1,
+                        .attn_scale = (float)(1 / sqrt(head_dim)),
+                        .rot_dim = head_dim,
+                        .rope = rope,
+                        .n_loops = h->default_loops,
+                        .embed_factor_dim = h->embed_factor_dim};
+}
+
+void ml_layers_from_tinyloop(ml_layer *layers, const ml_tinyloop_header *h) {
+  for (uint32_t i = 0; i <= h->n_pre_blocks; i++) layers[i].rotate = ML_ROTATE_GLOBAL;
+}
+
 /* ---------------------------------------------------------------- arrays */
 
 /* Where the model keeps a tensor: a matrix or a vector. */
@@ -85,87 +113,108 @@ typedef struct slot {
   const float **vector;
 } slot;
 
-static slot layer_slot(ml_layer *l, ml_mlb_tensor tensor) {
+static slot layer_slot(ml_layer *l, ml_tensor tensor) {
   ml_attention_weights *a = &l->attention;
   ml_deltanet_weights *d = &l->deltanet;
   switch (tensor) {
-    case ML_MLB_ATTN_NORM: return (slot){NULL, &l->attn_norm};
-    case ML_MLB_WQ: return (slot){&a->wq, NULL};
-    case ML_MLB_WK: return (slot){&a->wk, NULL};
-    case ML_MLB_WV: return (slot){&a->wv, NULL};
-    case ML_MLB_WO: return (slot){&a->wo, NULL};
-    case ML_MLB_WG: return (slot){&a->wg, NULL};
-    case ML_MLB_BQ: return (slot){NULL, &a->bq};
-    case ML_MLB_BK: return (slot){NULL, &a->bk};
-    case ML_MLB_BV: return (slot){NULL, &a->bv};
-    case ML_MLB_Q_NORM: return (slot){NULL, &a->q_norm};
-    case ML_MLB_K_NORM: return (slot){NULL, &a->k_norm};
-    case ML_MLB_LQKV: return (slot){&d->lqkv, NULL};
-    case ML_MLB_LZ: return (slot){&d->lz, NULL};
-    case ML_MLB_LB: return (slot){&d->lb, NULL};
-    case ML_MLB_LA: return (slot){&d->la, NULL};
-    case ML_MLB_LCONV: return (slot){NULL, &d->lconv};
-    case ML_MLB_DT_BIAS: return (slot){NULL, &d->dt_bias};
-    case ML_MLB_A_LOG: return (slot){NULL, &d->a_log};
-    case ML_MLB_LNORM: return (slot){NULL, &d->lnorm};
-    case ML_MLB_LOUT: return (slot){&d->lout, NULL};
-    case ML_MLB_FFN_NORM: return (slot){NULL, &l->ffn_norm};
-    case ML_MLB_W1: return (slot){&l->w1, NULL};
-    case ML_MLB_W2: return (slot){&l->w2, NULL};
-    case ML_MLB_W3: return (slot){&l->w3, NULL};
-    case ML_MLB_POST_ATTN_NORM: return (slot){NULL, &l->post_attn_norm};
-    case ML_MLB_POST_FFN_NORM: return (slot){NULL, &l->post_ffn_norm};
+    case ML_TENSOR_ATTN_NORM: return (slot){NULL, &l->attn_norm};
+    case ML_TENSOR_WQ: return (slot){&a->wq, NULL};
+    case ML_TENSOR_WK: return (slot){&a->wk, NULL};
+    case ML_TENSOR_WV: return (slot){&a->wv, NULL};
+    case ML_TENSOR_WO: return (slot){&a->wo, NULL};
+    case ML_TENSOR_WG: return (slot){&a->wg, NULL};
+    case ML_TENSOR_BQ: return (slot){NULL, &a->bq};
+    case ML_TENSOR_BK: return (slot){NULL, &a->bk};
+    case ML_TENSOR_BV: return (slot){NULL, &a->bv};
+    case ML_TENSOR_Q_NORM: return (slot){NULL, &a->q_norm};
+    case ML_TENSOR_K_NORM: return (slot){NULL, &a->k_norm};
+    case ML_TENSOR_LQKV: return (slot){&d->lqkv, NULL};
+    case ML_TENSOR_LZ: return (slot){&d->lz, NULL};
+    case ML_TENSOR_LB: return (slot){&d->lb, NULL};
+    case ML_TENSOR_LA: return (slot){&d->la, NULL};
+    case ML_TENSOR_LCONV: return (slot){NULL, &d->lconv};
+    case ML_TENSOR_DT_BIAS: return (slot){NULL, &d->dt_bias};
+    case ML_TENSOR_A_LOG: return (slot){NULL, &d->a_log};
+    case ML_TENSOR_LNORM: return (slot){NULL, &d->lnorm};
+    case ML_TENSOR_LOUT: return (slot){&d->lout, NULL};
+    case ML_TENSOR_FFN_NORM: return (slot){NULL, &l->ffn_norm};
+    case ML_TENSOR_W1: return (slot){&l->w1, NULL};
+    case ML_TENSOR_W2: return (slot){&l->w2, NULL};
+    case ML_TENSOR_W3: return (slot){&l->w3, NULL};
+    case ML_TENSOR_POST_ATTN_NORM: return (slot){NULL, &l->post_attn_norm};
+    case ML_TENSOR_POST_FFN_NORM: return (slot){NULL, &l->post_ffn_norm};
     default: assert(false && "a tensor outside the layers"); return (slot){NULL, NULL};
   }
 }
 
-static slot find_slot(ml_model *model, const ml_mlb_array *array) {
+static slot find_slot(ml_model *model, const ml_array *array) {
   switch (array->tensor) {
-    case ML_MLB_TOK_EMB: return (slot){&model->tok_emb, NULL};
-    case ML_MLB_FINAL_NORM: return (slot){NULL, &model->final_norm};
-    case ML_MLB_WCLS: return (slot){&model->wcls, NULL};
+    case ML_TENSOR_TOK_EMB: return (slot){&model->tok_emb, NULL};
+    case ML_TENSOR_FINAL_NORM: return (slot){NULL, &model->final_norm};
+    case ML_TENSOR_WCLS: return (slot){&model->wcls, NULL};
+    case ML_TENSOR_EMBED_PROJ: return (slot){&model->embed_proj, NULL};
+    case ML_TENSOR_HEAD_PROJ: return (slot){&model->head_proj, NULL};
     default: return layer_slot(&model->layers[array->layer], array->tensor);
   }
 }
 
-static void bind_array(ml_model *model, const ml_mlb_array *array, ml_layout layout, const void *place) {
+ml_weight_type ml_weight_type_of(ml_element element) {
+  switch (element) {
+    case ML_ELEMENT_Q8: return ML_Q8_0;
+    case ML_ELEMENT_Q4: return ML_Q4_0;
+    case ML_ELEMENT_INT2: return ML_INT2;
+    default: return ML_F16;
+  }
+}
+
+static void bind_array(ml_model *model, const ml_array *array, ml_element element, ml_layout layout,
+                       const void *place) {
   slot s = find_slot(model, array);
-  switch (array->element) {
-    case ML_MLB_Q8:
-    case ML_MLB_Q4:
-      s.matrix->type = array->element == ML_MLB_Q8 ? ML_Q8_0 : ML_Q4_0;
-      s.matrix->layout = layout;
-      s.matrix->rows = (uint32_t)array->rows;
-      s.matrix->cols = (uint32_t)array->cols;
-      s.matrix->quants = place;
-      break;
-    case ML_MLB_D_F32:
-    case ML_MLB_D_F16: s.matrix->scales = place; break;
-    case ML_MLB_F32: *s.vector = place; break;
-    case ML_MLB_U8: break;
-  }
+  if (s.vector)
+    *s.vector = place;
+  else if (ml_is_scales(element))
+    s.matrix->scales = place;
+  else
+    *s.matrix = (ml_matrix){.type = ml_weight_type_of(element),
+                            .layout = layout,
+                            .rows = (uint32_t)array->rows,
+                            .cols = (uint32_t)array->cols,
+                            .quants = place};
 }
 
-void ml_bind_arrays(ml_model *model, const ml_mlb_header *header, const uint8_t *flags, const uint8_t *mapped,
-                    ml_arena *arena) {
-  ml_mlb_walk walk = ml_mlb_walk_begin(header, flags);
-  ml_mlb_array array;
-  ml_layout layout = mapped ? ML_LAYOUT_ROWS : ML_LAYOUT_PACKED;
-  while (ml_mlb_walk_next(&walk, &array)) {
-    if (array.element == ML_MLB_U8) continue; /* the layer flags: taken over by ml_layers_from_mlb */
-    bool in_place = mapped && ml_fill_as_stored(&array, layout);
+bool ml_becomes_f16(const ml_binding *binding, const ml_array *array) {
+  return binding->f16_body && array->layer >= 0 &&
+         (ml_is_quants(array->element) || ml_is_scales(array->element));
+}
+
+/* Halves have one layout only. */
+ml_layout ml_array_layout(const ml_binding *binding, const ml_array *array) {
+  return array->element == ML_ELEMENT_F16 ? ML_LAYOUT_PACKED : binding->layout;
+}
+
+void ml_bind_arrays(ml_model *model, ml_array_source source, const ml_binding *binding, ml_arena *arena) {
+  ml_array array;
+  while (source.next(source.walk, &array)) {
+    if (array.element == ML_ELEMENT_U8) continue; /* the layer flags: taken over by ml_layers_from_mlb */
+    ml_array kept = array;                        /* as it is in memory */
+    if (ml_becomes_f16(binding, &array)) {
+      if (ml_is_scales(array.element)) continue;
+      kept.element = ML_ELEMENT_F16;
+    }
+    ml_layout layout = ml_array_layout(binding, &kept);
+    bool in_place = binding->mapped && kept.element == array.element && ml_fill_as_stored(&array, layout);
     const void *place =
-        in_place ? mapped + array.offset : ml_arena_take(arena, ml_fill_size(&array, layout), 1);
-    if (arena->base) bind_array(model, &array, layout, place);
+        in_place ? binding->mapped + array.offset : ml_arena_take(arena, ml_fill_size(&kept, layout), 1);
+    if (arena->base) bind_array(model, &array, kept.element, layout, place);
   }
-  if (arena->base && header->shared_classifier) model->wcls = model->tok_emb;
 }
 
-void *ml_array_place(const ml_model *model, const ml_mlb_array *array) {
+ml_matrix *ml_array_matrix(ml_model *model, const ml_array *array) { return find_slot(model, array).matrix; }
+
+void *ml_array_place(const ml_model *model, const ml_array *array) {
   slot s = find_slot((ml_model *)(uintptr_t)model, array); /* only read here */
-  const void *place = s.vector ? (const void *)*s.vector
-                      : array->element == ML_MLB_Q8 || array->element == ML_MLB_Q4
-                          ? (const void *)s.matrix->quants
-                          : (const void *)s.matrix->scales;
+  const void *place = s.vector                       ? (const void *)*s.vector
+                      : ml_is_scales(array->element) ? (const void *)s.matrix->scales
+                                                     : (const void *)s.matrix->quants;
   return (void *)(uintptr_t)place;
 }

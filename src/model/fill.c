@@ -1,9 +1,12 @@
-/* fill.c - every array is rows of elements that fill 4-byte slots in memory: 4 quants, or a float, or a half that
- * will become one. Layouts differ only in which slot an element gets:
+/* fill.c - every array is rows of elements that fill 4-byte slots in memory: 4 bytes of quants, or a float, or a half that
+ * will become one. (The slots of matrices of halves have 2 bytes.) Layouts differ only in which slot an element gets:
  *
  *   as stored     slot = row * per_row + i
  *   packed        slot = (row / 16 * per_row + i) * 16 + row % 16        (kernels/matrix.h)
  *   transposed    slot = i * rows + row                                  (convolutions: taps outermost)
+ *
+ * A scale of a group larger than a block is given the slot of the group's first block; the others get copies of it when
+ * the array is finished.
  */
 #include "model/fill.h"
 
@@ -14,60 +17,70 @@
 #include "kernels/half.h"
 
 typedef struct slots {
-  uint32_t unit;    /* bytes of an element in the file: 4, or 2 for halves */
-  uint64_t per_row; /* elements of a row */
-  uint64_t step;    /* slots from one element of a row to the next */
+  uint32_t unit;          /* bytes of an element in the file: 4, or 2 for halves */
+  uint32_t size;          /* bytes of a slot */
+  uint64_t per_row;       /* elements of a row */
+  uint64_t slots_per_row; /* as many, or more for scales of groups */
+  uint64_t step;          /* slots from one element of a row to the next */
   ml_layout layout;
   bool transposed;
 } slots;
 
-static bool is_matrix(const ml_mlb_array *array) {
-  return array->element != ML_MLB_F32 && array->element != ML_MLB_U8;
+static bool is_matrix(const ml_array *array) {
+  return array->element != ML_ELEMENT_F32 && array->element != ML_ELEMENT_U8;
 }
 
-static slots slots_of(const ml_mlb_array *array, ml_layout layout) {
-  slots s = {4, 0, 1, is_matrix(array) ? layout : ML_LAYOUT_ROWS, array->tensor == ML_MLB_LCONV};
+static slots slots_of(const ml_array *array, ml_layout layout) {
+  slots s = {4, 4, 0, 0, 1, is_matrix(array) ? layout : ML_LAYOUT_ROWS, array->tensor == ML_TENSOR_LCONV};
+  uint64_t blocks_per_scale = array->group ? array->group / ML_BLOCK : 1;
   switch (array->element) {
-    case ML_MLB_Q8: s.per_row = array->cols / 4; break;
-    case ML_MLB_Q4: s.per_row = array->cols / 8; break;
-    case ML_MLB_D_F16:
+    case ML_ELEMENT_Q8: s.per_row = array->cols / 4; break;
+    case ML_ELEMENT_Q4: s.per_row = array->cols / 8; break;
+    case ML_ELEMENT_INT2: s.per_row = array->cols / 16; break;
+    case ML_ELEMENT_D_F16:
       s.unit = 2;
-      s.per_row = array->cols / ML_BLOCK;
+      s.per_row = array->cols / array->group;
       break;
-    case ML_MLB_D_F32: s.per_row = array->cols / ML_BLOCK; break;
+    case ML_ELEMENT_D_F32: s.per_row = array->cols / array->group; break;
+    case ML_ELEMENT_F16:
+      s.unit = s.size = 2;
+      s.per_row = array->cols;
+      break;
     default: s.per_row = array->cols; break;
   }
-  if (s.layout == ML_LAYOUT_PACKED) s.step = ML_PACK_ROWS;
+  s.slots_per_row = s.per_row * blocks_per_scale;
+  s.step = blocks_per_scale;
+  if (s.layout == ML_LAYOUT_PACKED) s.step *= ML_PACK_ROWS;
   if (s.transposed) s.step = array->rows;
   return s;
 }
 
 static uint64_t first_slot(const slots *s, uint64_t row) {
   if (s->transposed) return row;
-  if (s->layout == ML_LAYOUT_ROWS) return row * s->per_row;
-  return row / ML_PACK_ROWS * s->per_row * ML_PACK_ROWS + row % ML_PACK_ROWS;
+  if (s->layout == ML_LAYOUT_ROWS) return row * s->slots_per_row;
+  return row / ML_PACK_ROWS * s->slots_per_row * ML_PACK_ROWS + row % ML_PACK_ROWS;
 }
 
-static uint64_t memory_rows(const ml_mlb_array *array, ml_layout layout) {
+static uint64_t memory_rows(const ml_array *array, ml_layout layout) {
   return is_matrix(array) ? ml_layout_rows(layout, (uint32_t)array->rows) : array->rows;
 }
 
-uint64_t ml_fill_size(const ml_mlb_array *array, ml_layout layout) {
+uint64_t ml_fill_size(const ml_array *array, ml_layout layout) {
   slots s = slots_of(array, layout);
-  return ml_mul_sizes(ml_mul_sizes(memory_rows(array, layout), s.per_row), 4);
+  return ml_mul_sizes(ml_mul_sizes(memory_rows(array, layout), s.slots_per_row), s.size);
 }
 
-bool ml_fill_as_stored(const ml_mlb_array *array, ml_layout layout) {
+bool ml_fill_as_stored(const ml_array *array, ml_layout layout) {
   slots s = slots_of(array, layout);
-  return s.unit == 4 && s.step == 1;
+  return s.unit == s.size && s.step == 1;
 }
 
 /* Rows that only fill up the last group of a packed matrix weigh nothing. */
-static void clear_last_group(uint8_t *place, const ml_mlb_array *array, ml_layout layout) {
+static void clear_last_group(uint8_t *place, const ml_array *array, ml_layout layout) {
   slots s = slots_of(array, layout);
   uint64_t rows = memory_rows(array, layout);
   if (rows == array->rows) return;
-  uint64_t group = s.per_row * ML_PACK_ROWS * 4, size = rows * s.per_row * 4;
+  uint64_t group = s.slots_per_row * ML_PACK_ROWS * s.size, size = rows * s.slots_per_row * s.size;
   memset(place + (size - group), 0, (size_t)group);
 }
 
@@ -83,8 +96,8 @@ static size_t fill_row(uint8_t *place, const slots *s, uint64_t position, const 
   uint64_t row = element / s->per_row, i = element % s->per_row;
   uint64_t left = (s->per_row - i) * s->unit - position % s->unit;
   if (left < size) size = (size_t)left;
-  uint8_t *slot = place + (first_slot(s, row) + i * s->step) * 4;
-  size_t step = (size_t)s->step * 4, done = 0;
+  uint8_t *slot = place + (first_slot(s, row) + i * s->step) * s->size;
+  size_t step = (size_t)s->step * s->size, done = 0;
   for (uint32_t in = (uint32_t)(position % s->unit); in && done < size; in = (in + 1) % s->unit) {
     slot[in] = bytes[done++];
     if (in + 1 == s->unit) slot += step;
@@ -100,7 +113,7 @@ static size_t fill_row(uint8_t *place, const slots *s, uint64_t position, const 
   return size;
 }
 
-void ml_fill_bytes(uint8_t *place, const ml_mlb_array *array, ml_layout layout, uint64_t position,
+void ml_fill_bytes(uint8_t *place, const ml_array *array, ml_layout layout, uint64_t position,
                    const uint8_t *bytes, size_t size) {
   if (position == 0) clear_last_group(place, array, layout);
   if (ml_fill_as_stored(array, layout)) {
@@ -111,20 +124,31 @@ void ml_fill_bytes(uint8_t *place, const ml_mlb_array *array, ml_layout layout, 
   for (size_t done = 0; done < size;) done += fill_row(place, &s, position + done, bytes + done, size - done);
 }
 
-void ml_fill_finish(uint8_t *place, const ml_mlb_array *array, ml_layout layout) {
-  if (array->element != ML_MLB_D_F16) return;
-  size_t n = (size_t)(ml_fill_size(array, layout) / 4);
+void ml_fill_finish(uint8_t *place, const ml_array *array, ml_layout layout) {
+  if (array->element != ML_ELEMENT_D_F16) return;
+  size_t n = (size_t)(ml_fill_size(array, layout) / 4), n_blocks = (size_t)(array->cols / ML_BLOCK);
+  size_t side_by_side = layout == ML_LAYOUT_PACKED ? ML_PACK_ROWS : 1; /* the same block of these rows */
+  size_t blocks_per_scale = array->group / ML_BLOCK;
   for (size_t i = 0; i < n; i++) {
+    if (i / side_by_side % n_blocks % blocks_per_scale) {
+      memcpy(place + 4 * i, place + 4 * (i - side_by_side), 4);
+      continue;
+    }
     float value = ml_half_to_float(ml_read_u16(place + 4 * i));
     memcpy(place + 4 * i, &value, sizeof value);
   }
 }
 
-uint64_t ml_fill_count_non_finite(const uint8_t *place, const ml_mlb_array *array, ml_layout layout) {
-  if (array->element == ML_MLB_Q8 || array->element == ML_MLB_Q4) return 0;
+uint64_t ml_fill_count_non_finite(const uint8_t *place, const ml_array *array, ml_layout layout) {
+  if (ml_is_quants(array->element)) return 0;
   const float *values = (const float *)(const void *)place;
   size_t n = (size_t)(ml_fill_size(array, layout) / 4);
   uint64_t count = 0;
+  if (array->element == ML_ELEMENT_F16) {
+    for (size_t i = 0; i < 2 * n; i++)
+      if ((~ml_read_u16(place + 2 * i) & 0x7c00) == 0) count++; /* an exponent of all ones */
+    return count;
+  }
   for (size_t i = 0; i < n; i++)
     if (!(fabsf(values[i]) < HUGE_VALF)) count++;
   return count;

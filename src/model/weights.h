@@ -37,6 +37,10 @@ typedef struct ml_config {
   uint32_t lin_channels;  /* 2 lin_k_heads lin_k_dim + lin_v_heads lin_v_dim */
   uint32_t lin_value_dim; /* lin_v_heads lin_v_dim */
   uint32_t n_linear_layers;
+
+  /* looped models: the last layer is run n_loops times, or as often as a session wants; 0 in others */
+  uint32_t n_loops;
+  uint32_t embed_factor_dim; /* columns of tok_emb and wcls that embed_proj and head_proj lead to; 0: dim */
 } ml_config;
 
 typedef enum ml_rotate { ML_ROTATE_NONE, ML_ROTATE_GLOBAL, ML_ROTATE_LOCAL } ml_rotate;
@@ -71,7 +75,9 @@ typedef struct ml_layer {
 struct ml_model {
   ml_allocator allocator;
   ml_config config;
-  ml_matrix tok_emb, wcls;  /* (vocab, dim); the same arrays when shared */
+  ml_matrix tok_emb, wcls;  /* (vocab, dim), or embed_factor_dim columns; the same arrays when shared */
+  ml_matrix embed_proj;     /* (dim, embed_factor_dim), rows 0: none */
+  ml_matrix head_proj;      /* (embed_factor_dim, dim), rows 0: none */
   ml_layer *layers;         /* (n_layers) */
   const float *final_norm;  /* (dim) */
   ml_arena structs, arrays; /* layers; weights */

@@ -32,7 +32,7 @@ static const char *level_name(levels l) {
   return names[l];
 }
 
-/* Q8_0: -127 ... 127. Q4_0: two nibbles of 0 ... 15. */
+/* Q8_0: -127 ... 127. Q4_0 and INT2: any bits. */
 static uint8_t weight_byte(ml_weight_type type, levels l) {
   bool up = l == LARGEST || random_below(2);
   if (type == ML_Q8_0) {
@@ -56,18 +56,30 @@ static buffer new_matrix_scales(const ml_matrix *w, style s) {
   return b;
 }
 
+/* Any: every half there is, infinities and NaN among them. Largest: the ends of all ranges. Alternating: ordinary ones. */
+static void fill_halves(uint16_t *halves, size_t n, levels l) {
+  static const uint16_t ends[] = {0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x7bff, 0xfbff};
+  for (size_t i = 0; i < n; i++) {
+    uint16_t any = (uint16_t)random_u64();
+    halves[i] = l == ANY ? any : l == LARGEST ? ends[any % 8] : (uint16_t)((any & 0x87ff) | 0x3800);
+  }
+}
+
 static buffer new_matrix_quants(const ml_matrix *w, levels l) {
   size_t bytes = (size_t)ml_layout_rows(w->layout, w->rows) * (w->cols / ML_BLOCK) * ml_block_bytes(w->type);
   buffer b = new_aligned("quants", bytes, 1, BYTES);
   uint8_t *quants = b.of[REFERENCE];
-  for (size_t i = 0; i < bytes; i++) quants[i] = weight_byte(w->type, l);
+  if (w->type == ML_F16)
+    fill_halves(b.of[REFERENCE], bytes / 2, l);
+  else
+    for (size_t i = 0; i < bytes; i++) quants[i] = weight_byte(w->type, l);
   return b;
 }
 
 /* Activations as the quantizer leaves them, and their i16 form: four elements a b c d in the order a c b d. */
 static void fill_activations(product *p, levels l, style s) {
   size_t n = (size_t)p->tokens * p->w.cols, n_blocks = n / ML_BLOCK;
-  p->x = new_floats("x", n, SMOOTH);
+  p->x = new_floats("x", n, p->w.type == ML_F16 ? s : SMOOTH);
   p->q = new_buffer("q", n, 1, BYTES);
   p->d = new_floats("d", n_blocks, s);
   p->sums = new_buffer("sums", n_blocks, sizeof(int32_t), BYTES);
@@ -150,6 +162,8 @@ MATMUL(matmul_q8_0_rows, ML_Q8_0, ML_LAYOUT_ROWS)
 MATMUL(matmul_q4_0_rows, ML_Q4_0, ML_LAYOUT_ROWS)
 MATMUL(matmul_q8_0_packed, ML_Q8_0, ML_LAYOUT_PACKED)
 MATMUL(matmul_q4_0_packed, ML_Q4_0, ML_LAYOUT_PACKED)
+MATMUL(matmul_int2_packed, ML_INT2, ML_LAYOUT_PACKED)
+MATMUL(matmul_f16_packed, ML_F16, ML_LAYOUT_PACKED)
 
 /* ---------------------------------------------------------------- embedding */
 
@@ -176,8 +190,9 @@ static embedding new_embedding(ml_weight_type type, ml_layout layout, shape size
 }
 
 void check_embed(void) {
-  for (ml_weight_type type = ML_Q8_0; type <= ML_Q4_0; type++)
-    for (ml_layout layout = ML_LAYOUT_ROWS; layout <= ML_LAYOUT_PACKED; layout++)
+  for (ml_weight_type type = ML_Q8_0; type < ML_WEIGHT_TYPE_END; type++)
+    for (ml_layout layout = type < ML_INT2 ? ML_LAYOUT_ROWS : ML_LAYOUT_PACKED; layout <= ML_LAYOUT_PACKED;
+         layout++)
       for (style s = 0; s < N_STYLES; s++)
         for (uint32_t blocks = 1; blocks <= 19; blocks += 3) {
           shape size = {1 + random_below(40), blocks, 1};

@@ -80,6 +80,8 @@ MATMUL(matmul_q8_0_rows)
 MATMUL(matmul_q4_0_rows)
 MATMUL(matmul_q8_0_packed)
 MATMUL(matmul_q4_0_packed)
+MATMUL(matmul_int2_packed)
+MATMUL(matmul_f16_packed)
 
 static void k_embed(float *out, const ml_matrix *w, uint32_t row, float scale) {
   right()->embed(out, w, row, scale);

@@ -22,7 +22,7 @@ static void check_walk(const uint8_t *bytes, size_t size) {
   MUST(ml_mlb_read_header(&header, bytes, size, NULL) == ML_OK);
   const uint8_t *flags = header.layer_flags ? bytes + ML_MLB_HEADER_SIZE : NULL;
   ml_mlb_walk walk = ml_mlb_walk_begin(&header, flags);
-  ml_mlb_array array;
+  ml_array array;
   uint64_t end = ML_MLB_HEADER_SIZE;
   while (ml_mlb_walk_next(&walk, &array)) {
     MUST(array.offset % ML_MLB_ALIGNMENT == 0 && array.offset >= end &&

@@ -71,7 +71,9 @@ def test_isa_list(run):
         (["-n"], ["-n needs a value"]),
         (["--ids"], ["--ids needs a value: LIST|FILE"]),
         (["--json=3"], ["--json takes no value"]),
-        (["model.mlb"], ["unexpected argument model.mlb", "-m FILE"]),
+        (["model.mlb"], ["an input is needed", "--ids"]),  # a word alone is the model
+        (["a.mlb", "b.mlb"], ["unexpected argument b.mlb", "-m FILE"]),
+        (["-m", "a.mlb", "b.mlb"], ["unexpected argument b.mlb", "-m FILE"]),
         (["--bench", "--info"], ["--bench", "--info", "one thing at a time"]),
         (["--logits", "a", "--imatrix", "b"], ["--logits", "--imatrix"]),
         (["--info", "--temp", "1", "-m", "x"], ["--temp has no meaning with --info"]),

@@ -75,7 +75,7 @@ def compiles(language: str, source: Path, *flags: str) -> subprocess.CompletedPr
 def test_header_stands_alone(path: Path, tmp_path: Path) -> None:
     source = tmp_path / "alone.c"
     source.write_text(f'#include "{path.relative_to("src")}"\n#include "{path.relative_to("src")}"\nint nothing;\n')
-    result = compiles("c", source, *(["-mavx2"] if "avx2" in path.stem else []))
+    result = compiles("c", source, *(["-mavx2", "-mf16c"] if "avx2" in path.stem else []))
     assert result.returncode == 0, result.stderr
 
 

@@ -180,13 +180,13 @@ TEST(load_counts_non_finite_weights) {
   ml_mlb_header header;
   REQUIRE(ml_mlb_read_header(&header, file.bytes, file.size, NULL) == ML_OK);
   ml_mlb_walk walk = ml_mlb_walk_begin(&header, file.bytes + AT_FLAGS);
-  ml_mlb_array array;
+  ml_array array;
   uint64_t n = 0;
   while (ml_mlb_walk_next(&walk, &array)) {
     uint8_t *last = file.bytes + array.offset + array.size;
-    if (array.element == ML_MLB_F32) tiny_put_f32(last - 4, 0, n % 2 ? NAN : -INFINITY);
-    if (array.element == ML_MLB_D_F16) memcpy(last - 2, n % 2 ? "\x01\x7c" : "\x00\xfc", 2);
-    n += array.element == ML_MLB_F32 || array.element == ML_MLB_D_F16;
+    if (array.element == ML_ELEMENT_F32) tiny_put_f32(last - 4, 0, n % 2 ? NAN : -INFINITY);
+    if (array.element == ML_ELEMENT_D_F16) memcpy(last - 2, n % 2 ? "\x01\x7c" : "\x00\xfc", 2);
+    n += array.element == ML_ELEMENT_F32 || array.element == ML_ELEMENT_D_F16;
   }
   for (int way = 0; way < 3; way++) {
     ml_model *model;

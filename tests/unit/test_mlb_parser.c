@@ -27,7 +27,7 @@ static ml_status on_begin(void *user, const ml_mlb_header *header, const uint8_t
   return self->begin_status;
 }
 
-static ml_status on_bytes(void *user, const ml_mlb_array *array, uint64_t position, const uint8_t *bytes,
+static ml_status on_bytes(void *user, const ml_array *array, uint64_t position, const uint8_t *bytes,
                           size_t size, ml_error *error) {
   recorder *self = user;
   (void)error;
@@ -36,7 +36,7 @@ static ml_status on_bytes(void *user, const ml_mlb_array *array, uint64_t positi
   bool starts = position == 0 && at >= self->next;
   bool follows = position > 0 && at == self->next;
   self->in_order &= self->n_begin == 1 && (starts || follows) && size > 0 && position + size <= array->size &&
-                    array->tensor != ML_MLB_FLAGS;
+                    array->tensor != ML_TENSOR_FLAGS;
   if (self->copy && at + size <= self->size) memcpy(self->copy + at, bytes, size);
   self->next = at + size;
   self->n_bytes += size;
@@ -122,9 +122,9 @@ static void check_chunks(tiny_file *file) {
   uint8_t *flat = calloc(1, file->size);
   if (!CHECK(flat != NULL)) return;
   ml_mlb_walk walk = ml_mlb_walk_begin(&header, file->bytes + AT_FLAGS);
-  ml_mlb_array array;
+  ml_array array;
   while (ml_mlb_walk_next(&walk, &array)) {
-    if (array.tensor != ML_MLB_FLAGS)
+    if (array.tensor != ML_TENSOR_FLAGS)
       memcpy(flat + array.offset, file->bytes + array.offset, (size_t)array.size);
   }
   for (size_t i = 0; i < sizeof chunks / sizeof chunks[0]; i++) {
@@ -210,7 +210,7 @@ TEST(mlb_parser_ignores_what_padding_holds) {
   REQUIRE(ml_mlb_read_header(&header, file.bytes, file.size, NULL) == ML_OK);
   uint8_t *flags = file.bytes + AT_FLAGS;
   ml_mlb_walk walk = ml_mlb_walk_begin(&header, flags);
-  ml_mlb_array array;
+  ml_array array;
   uint64_t n_padding = 0;
   while (ml_mlb_walk_next(&walk, &array)) {
     for (uint64_t at = array.offset + array.size; at < walk.offset; at++, n_padding++) file.bytes[at] = 0x80;
@@ -278,10 +278,10 @@ TEST(mlb_parser_finds_minus_128_wherever_it_is) {
   ml_mlb_header header;
   REQUIRE(ml_mlb_read_header(&header, file.bytes, file.size, NULL) == ML_OK);
   ml_mlb_walk walk = ml_mlb_walk_begin(&header, file.bytes + AT_FLAGS);
-  ml_mlb_array array;
+  ml_array array;
   uint32_t n_arrays = 0;
   while (ml_mlb_walk_next(&walk, &array)) {
-    if (array.tensor == ML_MLB_FLAGS) continue;
+    if (array.tensor == ML_TENSOR_FLAGS) continue;
     const uint64_t places[] = {array.offset, array.offset + array.size / 2, array.offset + array.size - 1};
     for (int i = 0; i < 3; i++) {
       uint8_t *byte = file.bytes + places[i], kept = *byte;
@@ -290,7 +290,7 @@ TEST(mlb_parser_finds_minus_128_wherever_it_is) {
         parse_run run;
         parse_init(&run, file.size);
         ml_status status = parse_all(&run, file.bytes, file.size, chunk);
-        CHECK_EQ_I64(status, array.element == ML_MLB_Q8 ? ML_E_FORMAT : ML_OK);
+        CHECK_EQ_I64(status, array.element == ML_ELEMENT_Q8 ? ML_E_FORMAT : ML_OK);
         if (status != ML_OK) CHECK_EQ_U64(run.error.offset, places[i]);
         if (status != ML_OK) CHECK(run.recorder.next <= places[i]); /* nobody gets the bad byte */
         parse_free(&run);

@@ -9,40 +9,40 @@
 TEST(mlb_walk_of_a_plain_model) {
   /* dim 32, two heads of 16, one key head, hidden_dim 64, vocab 5, Q8_0 with f32 scales */
   static const struct {
-    ml_mlb_tensor tensor;
+    ml_tensor tensor;
     int32_t layer;
-    ml_mlb_element element;
+    ml_element element;
     uint64_t rows, cols, offset, size;
   } expected[] = {
-      {ML_MLB_TOK_EMB, -1, ML_MLB_Q8, 5, 32, 256, 160},
-      {ML_MLB_TOK_EMB, -1, ML_MLB_D_F32, 5, 32, 448, 20},
-      {ML_MLB_ATTN_NORM, 0, ML_MLB_F32, 1, 32, 512, 128},
-      {ML_MLB_WQ, 0, ML_MLB_Q8, 32, 32, 640, 1024},
-      {ML_MLB_WQ, 0, ML_MLB_D_F32, 32, 32, 1664, 128},
-      {ML_MLB_WK, 0, ML_MLB_Q8, 16, 32, 1792, 512},
-      {ML_MLB_WK, 0, ML_MLB_D_F32, 16, 32, 2304, 64},
-      {ML_MLB_WV, 0, ML_MLB_Q8, 16, 32, 2368, 512},
-      {ML_MLB_WV, 0, ML_MLB_D_F32, 16, 32, 2880, 64},
-      {ML_MLB_WO, 0, ML_MLB_Q8, 32, 32, 2944, 1024},
-      {ML_MLB_WO, 0, ML_MLB_D_F32, 32, 32, 3968, 128},
-      {ML_MLB_FFN_NORM, 0, ML_MLB_F32, 1, 32, 4096, 128},
-      {ML_MLB_W1, 0, ML_MLB_Q8, 64, 32, 4224, 2048},
-      {ML_MLB_W1, 0, ML_MLB_D_F32, 64, 32, 6272, 256},
-      {ML_MLB_W2, 0, ML_MLB_Q8, 32, 64, 6528, 2048},
-      {ML_MLB_W2, 0, ML_MLB_D_F32, 32, 64, 8576, 256},
-      {ML_MLB_W3, 0, ML_MLB_Q8, 64, 32, 8832, 2048},
-      {ML_MLB_W3, 0, ML_MLB_D_F32, 64, 32, 10880, 256},
-      {ML_MLB_ATTN_NORM, 1, ML_MLB_F32, 1, 32, 11136, 128},
+      {ML_TENSOR_TOK_EMB, -1, ML_ELEMENT_Q8, 5, 32, 256, 160},
+      {ML_TENSOR_TOK_EMB, -1, ML_ELEMENT_D_F32, 5, 32, 448, 20},
+      {ML_TENSOR_ATTN_NORM, 0, ML_ELEMENT_F32, 1, 32, 512, 128},
+      {ML_TENSOR_WQ, 0, ML_ELEMENT_Q8, 32, 32, 640, 1024},
+      {ML_TENSOR_WQ, 0, ML_ELEMENT_D_F32, 32, 32, 1664, 128},
+      {ML_TENSOR_WK, 0, ML_ELEMENT_Q8, 16, 32, 1792, 512},
+      {ML_TENSOR_WK, 0, ML_ELEMENT_D_F32, 16, 32, 2304, 64},
+      {ML_TENSOR_WV, 0, ML_ELEMENT_Q8, 16, 32, 2368, 512},
+      {ML_TENSOR_WV, 0, ML_ELEMENT_D_F32, 16, 32, 2880, 64},
+      {ML_TENSOR_WO, 0, ML_ELEMENT_Q8, 32, 32, 2944, 1024},
+      {ML_TENSOR_WO, 0, ML_ELEMENT_D_F32, 32, 32, 3968, 128},
+      {ML_TENSOR_FFN_NORM, 0, ML_ELEMENT_F32, 1, 32, 4096, 128},
+      {ML_TENSOR_W1, 0, ML_ELEMENT_Q8, 64, 32, 4224, 2048},
+      {ML_TENSOR_W1, 0, ML_ELEMENT_D_F32, 64, 32, 6272, 256},
+      {ML_TENSOR_W2, 0, ML_ELEMENT_Q8, 32, 64, 6528, 2048},
+      {ML_TENSOR_W2, 0, ML_ELEMENT_D_F32, 32, 64, 8576, 256},
+      {ML_TENSOR_W3, 0, ML_ELEMENT_Q8, 64, 32, 8832, 2048},
+      {ML_TENSOR_W3, 0, ML_ELEMENT_D_F32, 64, 32, 10880, 256},
+      {ML_TENSOR_ATTN_NORM, 1, ML_ELEMENT_F32, 1, 32, 11136, 128},
   };
   uint8_t bytes[ML_MLB_HEADER_SIZE];
   tiny_header(bytes);
   ml_mlb_header header;
   REQUIRE(ml_mlb_read_header(&header, bytes, sizeof bytes, NULL) == ML_OK);
   ml_mlb_walk walk = ml_mlb_walk_begin(&header, NULL);
-  ml_mlb_array array;
+  ml_array array;
   for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
     REQUIRE(ml_mlb_walk_next(&walk, &array));
-    CHECK_EQ_TEXT(ml_mlb_tensor_name(array.tensor), ml_mlb_tensor_name(expected[i].tensor));
+    CHECK_EQ_TEXT(ml_tensor_name(array.tensor), ml_tensor_name(expected[i].tensor));
     CHECK_EQ_I64(array.layer, expected[i].layer);
     CHECK_EQ_U64(array.element, expected[i].element);
     CHECK_EQ_U64(array.rows, expected[i].rows);
@@ -57,7 +57,7 @@ TEST(mlb_walk_of_a_plain_model) {
 
 typedef struct sized_array {
   const char *name;
-  ml_mlb_element element;
+  ml_element element;
   uint64_t size;
 } sized_array;
 
@@ -65,12 +65,12 @@ typedef struct sized_array {
 static uint64_t check_body(const ml_mlb_header *header, const uint8_t *flags,
                            const sized_array *const *lists) {
   ml_mlb_walk walk = ml_mlb_walk_begin(header, flags);
-  ml_mlb_array array;
+  ml_array array;
   uint64_t offset = 256, end = 0;
   for (; *lists; lists++) {
     for (const sized_array *expected = *lists; expected->name; expected++) {
       if (!CHECK(ml_mlb_walk_next(&walk, &array))) return 0;
-      CHECK_EQ_TEXT(ml_mlb_tensor_name(array.tensor), expected->name);
+      CHECK_EQ_TEXT(ml_tensor_name(array.tensor), expected->name);
       CHECK_EQ_U64(array.element, expected->element);
       CHECK_EQ_U64(array.size, expected->size);
       CHECK_EQ_U64(array.offset, offset);
@@ -87,49 +87,57 @@ static uint64_t check_body(const ml_mlb_header *header, const uint8_t *flags,
 TEST(mlb_walk_of_everything) {
   /* Q4_0 with Q8_0 for tok_emb, wv and lz, w2; f16 scales; head_dim 32: q_dim 64, kv_dim 32; four layers, the
    * second linear with 96 channels, 4 value heads of 16, 4 taps. */
-  static const sized_array opening[] = {
-      {"layer flags", ML_MLB_U8, 4}, {"tok_emb", ML_MLB_Q8, 5 * 32}, {"tok_emb", ML_MLB_D_F16, 5 * 2}, {0}};
-  static const sized_array attention[] = {{"attn_norm", ML_MLB_F32, 32 * 4},
-                                          {"wq", ML_MLB_Q4, 64 * 16},
-                                          {"wq", ML_MLB_D_F16, 64 * 2},
-                                          {"wk", ML_MLB_Q4, 32 * 16},
-                                          {"wk", ML_MLB_D_F16, 32 * 2},
-                                          {"wv", ML_MLB_Q8, 32 * 32},
-                                          {"wv", ML_MLB_D_F16, 32 * 2},
-                                          {"wo", ML_MLB_Q4, 32 * 32},
-                                          {"wo", ML_MLB_D_F16, 32 * 2 * 2},
-                                          {"wg", ML_MLB_Q4, 64 * 16}, /* wg-before-bias */
-                                          {"wg", ML_MLB_D_F16, 64 * 2},
-                                          {"bq", ML_MLB_F32, 64 * 4},
-                                          {"bk", ML_MLB_F32, 32 * 4},
-                                          {"bv", ML_MLB_F32, 32 * 4},
-                                          {"q_norm", ML_MLB_F32, 32 * 4},
-                                          {"k_norm", ML_MLB_F32, 32 * 4},
+  static const sized_array opening[] = {{"layer flags", ML_ELEMENT_U8, 4},
+                                        {"tok_emb", ML_ELEMENT_Q8, 5 * 32},
+                                        {"tok_emb", ML_ELEMENT_D_F16, 5 * 2},
+                                        {0}};
+  static const sized_array attention[] = {{"attn_norm", ML_ELEMENT_F32, 32 * 4},
+                                          {"wq", ML_ELEMENT_Q4, 64 * 16},
+                                          {"wq", ML_ELEMENT_D_F16, 64 * 2},
+                                          {"wk", ML_ELEMENT_Q4, 32 * 16},
+                                          {"wk", ML_ELEMENT_D_F16, 32 * 2},
+                                          {"wv", ML_ELEMENT_Q8, 32 * 32},
+                                          {"wv", ML_ELEMENT_D_F16, 32 * 2},
+                                          {"wo", ML_ELEMENT_Q4, 32 * 32},
+                                          {"wo", ML_ELEMENT_D_F16, 32 * 2 * 2},
+                                          {"wg", ML_ELEMENT_Q4, 64 * 16}, /* wg-before-bias */
+                                          {"wg", ML_ELEMENT_D_F16, 64 * 2},
+                                          {"bq", ML_ELEMENT_F32, 64 * 4},
+                                          {"bk", ML_ELEMENT_F32, 32 * 4},
+                                          {"bv", ML_ELEMENT_F32, 32 * 4},
+                                          {"q_norm", ML_ELEMENT_F32, 32 * 4},
+                                          {"k_norm", ML_ELEMENT_F32, 32 * 4},
                                           {0}};
-  static const sized_array linear[] = {{"attn_norm", ML_MLB_F32, 32 * 4}, /* attn-norm-once */
-                                       {"lqkv", ML_MLB_Q4, 96 * 16},
-                                       {"lqkv", ML_MLB_D_F16, 96 * 2},
-                                       {"lz", ML_MLB_Q8, 64 * 32},
-                                       {"lz", ML_MLB_D_F16, 64 * 2},
-                                       {"lb", ML_MLB_Q8, 4 * 32},
-                                       {"lb", ML_MLB_D_F16, 4 * 2}, /* lb-la-scales */
-                                       {"la", ML_MLB_Q8, 4 * 32},
-                                       {"la", ML_MLB_D_F16, 4 * 2},
-                                       {"lconv", ML_MLB_F32, 96 * 4 * 4},
-                                       {"dt_bias", ML_MLB_F32, 4 * 4},
-                                       {"A_log", ML_MLB_F32, 4 * 4},
-                                       {"lnorm", ML_MLB_F32, 16 * 4},
-                                       {"lout", ML_MLB_Q4, 32 * 32},
-                                       {"lout", ML_MLB_D_F16, 32 * 2 * 2},
+  static const sized_array linear[] = {{"attn_norm", ML_ELEMENT_F32, 32 * 4}, /* attn-norm-once */
+                                       {"lqkv", ML_ELEMENT_Q4, 96 * 16},
+                                       {"lqkv", ML_ELEMENT_D_F16, 96 * 2},
+                                       {"lz", ML_ELEMENT_Q8, 64 * 32},
+                                       {"lz", ML_ELEMENT_D_F16, 64 * 2},
+                                       {"lb", ML_ELEMENT_Q8, 4 * 32},
+                                       {"lb", ML_ELEMENT_D_F16, 4 * 2}, /* lb-la-scales */
+                                       {"la", ML_ELEMENT_Q8, 4 * 32},
+                                       {"la", ML_ELEMENT_D_F16, 4 * 2},
+                                       {"lconv", ML_ELEMENT_F32, 96 * 4 * 4},
+                                       {"dt_bias", ML_ELEMENT_F32, 4 * 4},
+                                       {"A_log", ML_ELEMENT_F32, 4 * 4},
+                                       {"lnorm", ML_ELEMENT_F32, 16 * 4},
+                                       {"lout", ML_ELEMENT_Q4, 32 * 32},
+                                       {"lout", ML_ELEMENT_D_F16, 32 * 2 * 2},
                                        {0}};
-  static const sized_array ffn[] = {
-      {"ffn_norm", ML_MLB_F32, 32 * 4},      {"w1", ML_MLB_Q4, 64 * 16},
-      {"w1", ML_MLB_D_F16, 64 * 2},          {"w2", ML_MLB_Q8, 32 * 64},
-      {"w2", ML_MLB_D_F16, 32 * 2 * 2},      {"w3", ML_MLB_Q4, 64 * 16},
-      {"w3", ML_MLB_D_F16, 64 * 2},          {"post_attn_norm", ML_MLB_F32, 32 * 4}, /* linear-post-norms */
-      {"post_ffn_norm", ML_MLB_F32, 32 * 4}, {0}};
-  static const sized_array closing[] = {
-      {"final_norm", ML_MLB_F32, 32 * 4}, {"wcls", ML_MLB_Q4, 5 * 16}, {"wcls", ML_MLB_D_F16, 5 * 2}, {0}};
+  static const sized_array ffn[] = {{"ffn_norm", ML_ELEMENT_F32, 32 * 4},
+                                    {"w1", ML_ELEMENT_Q4, 64 * 16},
+                                    {"w1", ML_ELEMENT_D_F16, 64 * 2},
+                                    {"w2", ML_ELEMENT_Q8, 32 * 64},
+                                    {"w2", ML_ELEMENT_D_F16, 32 * 2 * 2},
+                                    {"w3", ML_ELEMENT_Q4, 64 * 16},
+                                    {"w3", ML_ELEMENT_D_F16, 64 * 2},
+                                    {"post_attn_norm", ML_ELEMENT_F32, 32 * 4}, /* linear-post-norms */
+                                    {"post_ffn_norm", ML_ELEMENT_F32, 32 * 4},
+                                    {0}};
+  static const sized_array closing[] = {{"final_norm", ML_ELEMENT_F32, 32 * 4},
+                                        {"wcls", ML_ELEMENT_Q4, 5 * 16},
+                                        {"wcls", ML_ELEMENT_D_F16, 5 * 2},
+                                        {0}};
   uint8_t bytes[ML_MLB_HEADER_SIZE], flags[4];
   tiny_everything(bytes, flags);
   ml_mlb_header header;
@@ -140,7 +148,7 @@ TEST(mlb_walk_of_everything) {
 
   /* A shared classifier takes wcls away and nothing else. */
   header.shared_classifier = 3;
-  static const sized_array closing_shared[] = {{"final_norm", ML_MLB_F32, 32 * 4}, {0}};
+  static const sized_array closing_shared[] = {{"final_norm", ML_ELEMENT_F32, 32 * 4}, {0}};
   const sized_array *const shared_lists[] = {opening, attention, ffn, linear,         ffn, attention,
                                              ffn,     attention, ffn, closing_shared, NULL};
   CHECK_EQ_U64(check_body(&header, flags, shared_lists), end - (128 + 10));
@@ -156,12 +164,12 @@ static void check_mask(uint32_t mask, bool shared, const char *q8_names) {
   ml_mlb_header header;
   if (!CHECK(ml_mlb_read_header(&header, bytes, sizeof bytes, NULL) == ML_OK)) return;
   ml_mlb_walk walk = ml_mlb_walk_begin(&header, flags);
-  ml_mlb_array array;
+  ml_array array;
   while (ml_mlb_walk_next(&walk, &array)) {
-    if (array.element != ML_MLB_Q8 && array.element != ML_MLB_Q4) continue;
+    if (array.element != ML_ELEMENT_Q8 && array.element != ML_ELEMENT_Q4) continue;
     char word[32];
-    snprintf(word, sizeof word, " %s ", ml_mlb_tensor_name(array.tensor));
-    if (!CHECK_EQ_I64(array.element == ML_MLB_Q8, strstr(q8_names, word) != NULL))
+    snprintf(word, sizeof word, " %s ", ml_tensor_name(array.tensor));
+    if (!CHECK_EQ_I64(array.element == ML_ELEMENT_Q8, strstr(q8_names, word) != NULL))
       printf("\n    ... mask %u, tensor%s", mask, word);
   }
 }
@@ -196,7 +204,7 @@ TEST(mlb_walk_of_65536_layers) {
   uint8_t *flags = calloc(1, 65536);
   REQUIRE(flags != NULL);
   ml_mlb_walk walk = ml_mlb_walk_begin(&header, flags);
-  ml_mlb_array array;
+  ml_array array;
   uint64_t n = 0;
   while (ml_mlb_walk_next(&walk, &array)) n++;
   CHECK_EQ_U64(n, 1 + 2 + 65536 * 16 + 1 + 2);
@@ -291,10 +299,10 @@ TEST(mlb_q8_check_finds_minus_128) {
 }
 
 TEST(mlb_tensor_names_are_distinct) {
-  for (int a = 0; a < ML_MLB_N_TENSORS; a++) {
-    const char *name = ml_mlb_tensor_name((ml_mlb_tensor)a);
+  for (int a = 0; a < ML_N_TENSORS; a++) {
+    const char *name = ml_tensor_name((ml_tensor)a);
     CHECK(name && name[0]);
-    for (int b = 0; b < a; b++) CHECK(strcmp(name, ml_mlb_tensor_name((ml_mlb_tensor)b)) != 0);
+    for (int b = 0; b < a; b++) CHECK(strcmp(name, ml_tensor_name((ml_tensor)b)) != 0);
   }
-  CHECK_EQ_TEXT(ml_mlb_tensor_name(ML_MLB_N_TENSORS), "unknown tensor");
+  CHECK_EQ_TEXT(ml_tensor_name(ML_N_TENSORS), "unknown tensor");
 }

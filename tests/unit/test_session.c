@@ -25,9 +25,9 @@ static bool set_up(session_fixture *fixture, float norm) {
   ml_mlb_header parsed;
   if (!CHECK(ml_mlb_read_header(&parsed, header, sizeof header, NULL) == ML_OK)) return false;
   ml_mlb_walk walk = ml_mlb_walk_begin(&parsed, NULL);
-  ml_mlb_array array;
+  ml_array array;
   while (norm > 0 && ml_mlb_walk_next(&walk, &array))
-    if (array.tensor == ML_MLB_ATTN_NORM && array.layer == 0)
+    if (array.tensor == ML_TENSOR_ATTN_NORM && array.layer == 0)
       for (uint64_t i = 0; i < array.size; i += 4) memcpy(fixture->file.bytes + array.offset + i, &norm, 4);
   ml_session_options options = {.n_ctx = N_CTX, .n_batch = 3};
   return CHECK(ml_model_open(&fixture->model, fixture->file.bytes, fixture->file.size, NULL, NULL) ==

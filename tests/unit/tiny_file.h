@@ -162,22 +162,24 @@ static inline uint32_t tiny_next(uint32_t *state) {
   return *state >> 8;
 }
 
-static inline void tiny_fill_array(uint8_t *out, const ml_mlb_array *array, uint32_t *state) {
+static inline void tiny_fill_array(uint8_t *out, const ml_array *array, uint32_t *state) {
   for (uint64_t i = 0; i < array->size; i++) {
     uint32_t random = tiny_next(state);
     switch (array->element) {
-      case ML_MLB_U8: break; /* flags: already there */
-      case ML_MLB_Q8: out[i] = (uint8_t)(int8_t)((int32_t)(random % 255) - 127); break;
-      case ML_MLB_Q4: out[i] = (uint8_t)random; break;
-      case ML_MLB_F32:
+      case ML_ELEMENT_U8: break; /* flags: already there */
+      case ML_ELEMENT_Q8: out[i] = (uint8_t)(int8_t)((int32_t)(random % 255) - 127); break;
+      case ML_ELEMENT_Q4: out[i] = (uint8_t)random; break;
+      case ML_ELEMENT_F32:
         if (i % 4 == 0) tiny_put_f32(out, (uint32_t)i, 0.5f + (float)(random % 1024) / 1024.0f);
         break;
-      case ML_MLB_D_F32:
+      case ML_ELEMENT_D_F32:
         if (i % 4 == 0) tiny_put_f32(out, (uint32_t)i, (float)(1 + random % 64) / 4096.0f);
         break;
-      case ML_MLB_D_F16: /* 2^-7 to 2^-5 */
+      case ML_ELEMENT_D_F16: /* 2^-7 to 2^-5 */
         if (i % 2 == 1) out[i] = (uint8_t)(0x20 + random % 8);
         break;
+      case ML_ELEMENT_INT2:
+      case ML_ELEMENT_F16: break; /* not in this format */
     }
   }
 }
@@ -200,7 +202,7 @@ static inline tiny_file tiny_build(const uint8_t *header_bytes, const uint8_t *f
   memcpy(file.bytes, header_bytes, ML_MLB_HEADER_SIZE);
   if (header.layer_flags && flags) memcpy(file.bytes + AT_FLAGS, flags, header.n_layers);
   ml_mlb_walk walk = ml_mlb_walk_begin(&header, flags);
-  ml_mlb_array array;
+  ml_array array;
   uint32_t state = 1;
   while (ml_mlb_walk_next(&walk, &array)) tiny_fill_array(file.bytes + array.offset, &array, &state);
   return file;
