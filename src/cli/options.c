@@ -358,8 +358,7 @@ void options_print_usage(FILE *stream) {
   fputs(
       "usage: ml_run -m PACKAGE --prompt TEXT [-n N] [--temp T] [option]...\n"
       "       ml_run -m MODEL.mlb --ids LIST [-n N] [--temp T] [option]...\n"
-      "       ml_run -m MODEL.mlb --info | --bench | --verify [option]...\n"
-      "       ml_run MODEL.tinyloop [--loops N] --ids LIST | --info | --bench | --verify [option]...\n"
+      "       ml_run MODEL.mlb | MODEL.tinyloop [--loops N] --info | --bench | --verify [option]...\n"
       "       ml_run -m PACKAGE --perplexity FILE [option]...\n"
       "       ml_run -m MODEL.mlb --ids LIST --logits FILE.npy | --perplexity | --imatrix FILE | --trace\n"
       "       ml_run -m PACKAGE | --tokenizer FILE.mlt --tokenize FILE | --detokenize LIST [--special]\n"
