@@ -302,6 +302,7 @@ fuzz-programs: $(fuzz_programs) build/fuzz/seeds
 goldens: machine-to-build venv-hf ## make the golden files anew (tests/golden); look at the difference before committing
 	@$(MAKE) --no-print-directory native
 	build/venv-hf/bin/python tests/oracle/make_goldens.py
+	build/venv-hf/bin/python tests/oracle/make_tinyloop_goldens.py
 
 format: machine-to-test venv ## rewrite C and Python in the house style
 	$(Q)$$(command -v clang-format-19 || command -v clang-format) -i $(c_files)

@@ -77,7 +77,7 @@ typedef struct ml_load_options {
   uint64_t memory_limit;         /* refuse with ML_E_NOMEM a model that needs more bytes; 0: no limit */
   bool
       f16_body; /* keep the layers' matrices as half-precision floats instead of as stored: more memory, and inputs are
-                    not quantized, so that results are others (docs/TINYLOOP.md has figures) */
+                    not quantized, so that results are others (docs/TINYLOOP.md has figures); native builds only */
 } ml_load_options;
 
 /* Streaming: make a loader, push the file's bytes in pieces of any size, finish. Each array goes straight to

@@ -206,19 +206,18 @@ TEMPLATE void group_one(const ml_tile *tile, const ml_weight_type type, const bo
     EACH_QUARTER(quarter) quarter_wide(tile, quarter, type, pairs);                    \
   }                                                                                    \
   ML_PACKED_MATMUL(name, block_bytes, TILE, name##_wide, name##_one)
-MATMUL(dot4_int2, 8, ML_INT2, false)
 MATMUL(dot4_q4_0, 16, ML_Q4_0, false)
 MATMUL(dot4_q8_0, 32, ML_Q8_0, false)
-MATMUL(dot2_int2, 8, ML_INT2, true)
 MATMUL(dot2_q4_0, 16, ML_Q4_0, true)
 MATMUL(dot2_q8_0, 32, ML_Q8_0, true)
+MATMUL(dot2_int2, 8, ML_INT2, true) /* for both tables: one more would not be worth a page's bytes */
 
 /* Nothing maps files here: only tests see matrices as rows. */
+#define k_matmul_int2_packed dot2_int2
 #define k_matmul_q4_0_rows ml_matmul_any
 #define k_matmul_q8_0_rows ml_matmul_any
 #define ML_KERNEL(result, name, arguments) k_##name,
 
-#define k_matmul_int2_packed dot4_int2
 #define k_matmul_q4_0_packed dot4_q4_0
 #define k_matmul_q8_0_packed dot4_q8_0
 const ml_kernels ml_kernels_relaxed = {
@@ -226,11 +225,9 @@ const ml_kernels ml_kernels_relaxed = {
     false,
 #include "kernels/kernel_list.h"
 };
-#undef k_matmul_int2_packed
 #undef k_matmul_q4_0_packed
 #undef k_matmul_q8_0_packed
 
-#define k_matmul_int2_packed dot2_int2
 #define k_matmul_q4_0_packed dot2_q4_0
 #define k_matmul_q8_0_packed dot2_q8_0
 const ml_kernels ml_kernels_relaxed_pairs = {

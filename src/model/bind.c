@@ -182,11 +182,6 @@ static void bind_array(ml_model *model, const ml_array *array, ml_element elemen
                             .quants = place};
 }
 
-bool ml_becomes_f16(const ml_binding *binding, const ml_array *array) {
-  return binding->f16_body && array->layer >= 0 &&
-         (ml_is_quants(array->element) || ml_is_scales(array->element));
-}
-
 /* Halves have one layout only. */
 ml_layout ml_array_layout(const ml_binding *binding, const ml_array *array) {
   return array->element == ML_ELEMENT_F16 ? ML_LAYOUT_PACKED : binding->layout;

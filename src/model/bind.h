@@ -22,8 +22,17 @@ typedef struct ml_binding {
   bool f16_body;         /* quantized matrices of layers become halves */
 } ml_binding;
 
-/* Is the array one of a matrix that becomes halves? Its bytes are then kept elsewhere until all are there. */
-bool ml_becomes_f16(const ml_binding *binding, const ml_array *array);
+/* Is the array one of a matrix that becomes halves? Its bytes are then kept elsewhere until all are there. Never in wasm:
+ * a page would download code for what makes it slower. */
+static inline bool ml_becomes_f16(const ml_binding *binding, const ml_array *array) {
+#if defined(__wasm__)
+  (void)binding, (void)array;
+  return false;
+#else
+  return binding->f16_body && array->layer >= 0 &&
+         (ml_is_quants(array->element) || ml_is_scales(array->element));
+#endif
+}
 
 /* The layout that an array's bytes are put into. */
 ml_layout ml_array_layout(const ml_binding *binding, const ml_array *array);

@@ -241,6 +241,11 @@ static ml_status take_bytes(void *user, const ml_array *array, uint64_t position
 
 ml_status ml_loader_new(ml_loader **out, const ml_load_options *options, ml_error *error) {
   ml_load_options chosen = options ? *options : (ml_load_options){0};
+#if defined(__wasm__)
+  if (chosen.f16_body)
+    return ml_fail(error, ML_E_ARG, "f16_body", ml_none(), "is not part of wasm builds", ml_none(),
+                   ML_NO_OFFSET);
+#endif
   ml_allocator allocator = ml_allocator_or_default(chosen.allocator);
   ml_loader *loader = allocate_zeroed(&allocator, sizeof *loader, "loader", error);
   if (!loader) return ML_E_NOMEM;

@@ -35,6 +35,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from mlb import read_model  # noqa: E402
 from tiny import FEATURES, write_tiny  # noqa: E402
+from tinyloop import read_model as read_tinyloop  # noqa: E402
 
 STAGES = ["embed", "block_in", "q", "k", "v", "conv", "mixed", "block_out", "ffn_in", "ffn_mid", "ffn_out"]
 STAGES += ["layer", "final", "logits"]
@@ -44,7 +45,7 @@ REAL_IDS = 4
 # The tiny models that go all ways; the others, with a feature each, and the goldens go fewer.
 SHAPES = ("llama", "q4", "odd_heads", "linear", "linear_only", "qwen2", "qwen3", "qwen35", "smollm3", "gemma2")
 SHAPES += ("gemma3", "everything")
-SLICE = ("odd_heads", "qwen35", "gemma2", "everything")
+SLICE = ("odd_heads", "qwen35", "gemma2", "everything", "tinyloop/v3-int2-factored")
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,10 @@ class Model:
     def ids(self) -> str:
         """Made up from the name, the same in every run."""
         rng = random.Random(self.name)
-        vocab = read_model(self.path).header.vocab
+        if self.path.suffix == ".tinyloop":
+            vocab = read_tinyloop(self.path).header.vocab_size
+        else:
+            vocab = read_model(self.path).header.vocab
         return ",".join(str(rng.randrange(vocab)) for _ in range(self.n_ids))
 
 
@@ -118,6 +122,8 @@ def find_models(folder: Path) -> list[Model]:
         models.append(Model(feature, path, TINY_IDS))
     for path in sorted((ROOT / "tests/golden").glob("*.mlb")):
         models.append(Model(f"golden/{path.stem}", path, TINY_IDS))
+    for path in sorted((ROOT / "tests/golden/tinyloop").glob("*.tinyloop")):
+        models.append(Model(f"tinyloop/{path.stem}", path, TINY_IDS))
     for path in sorted((ROOT / "build/models").glob("*/model.mlb")):
         models.append(Model(f"real/{path.parent.name}", path, REAL_IDS, real=True))
     return models
