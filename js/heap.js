@@ -10,6 +10,8 @@
 // All calls are synchronous and take as long as the work takes: use them in a worker, never in a page's own thread.
 
 import { KraflaError } from './errors.js';
+import { Model, Tokenizer } from './handles.js';
+import { nodeModule } from './platform.js';
 
 const PAGE = 65536;
 const SMALLEST = 16 * PAGE; // what the modules ask for at least
@@ -17,14 +19,24 @@ const LARGEST = 65536 * PAGE;
 const CHUNK = 1 << 20; // of a model's bytes, on their way in
 const THREAD_STACK = 2 * PAGE;
 const THREAD_START_MS = 10000;
-const EXTRA = 2 * CHUNK; // loader, sampler, ids, text, and what alignment costs
+const EXTRA = 2 * CHUNK; // loader, ids, and what alignment costs
+const TEXT_ROOM = 16 * CHUNK; // for texts on their way to ids; costs nothing until it is used
+const SAMPLER_BYTES = 16; // for each token of the vocabulary, and as much again for the copy that is biased
 
-/** @param {(stage: string, layer: number, position: number, n: number, hash: bigint) => void} [onStage] */
-export function importsFor(memory, onStage) {
+/**
+ * What C calls.
+ * @param {WebAssembly.Memory} memory
+ * @param {{
+ *   onStage?: (stage: string, layer: number, position: number, n: number, hash: bigint) => void,
+ *   onPosition?: (position: number, logits: number) => boolean,
+ * }} [receivers] of traces; of the logits of each position that is scored, which says whether to go on
+ */
+export function importsFor(memory, { onStage, onPosition } = {}) {
   const bytes = new Uint8Array(memory.buffer);
   const stage = (name, layer, position, n, hash) =>
     onStage?.(textAt(bytes, name), layer, position, n, BigInt.asUintN(64, hash));
-  return { env: { memory }, krafla: { stage } };
+  const position = (index, logits) => (onPosition && !onPosition(index, logits) ? 0 : 1);
+  return { env: { memory }, krafla: { stage, position } };
 }
 
 /** Text up to its NUL. A copy: shared memory cannot be decoded in place. */
@@ -33,8 +45,7 @@ function textAt(bytes, address) {
   return new TextDecoder().decode(bytes.slice(start, bytes.indexOf(0, start)));
 }
 
-const wantsSharedMemory = (module) =>
-  WebAssembly.Module.exports(module).some(({ name }) => name === 'ml_thread_lend');
+const wantsSharedMemory = (module) => WebAssembly.Module.exports(module).some(({ name }) => name === 'ml_thread_lend');
 
 function makeMemory(module, bytes) {
   const pages = Math.ceil(Math.max(bytes, SMALLEST) / PAGE);
@@ -51,22 +62,28 @@ function makeMemory(module, bytes) {
  * What a model is and the memory that it needs, from the first bytes of its file (256 and a byte for each layer).
  * @param {WebAssembly.Module} module
  * @param {Uint8Array} head
- * @param {{ totalBytes?: number, contextSize?: number, batchSize?: number, threads?: number }} [options]
+ * @param {{ totalBytes?: number, tokenizer?: Uint8Array, contextSize?: number, batchSize?: number, threads?: number }}
+ *   [options] tokenizer: its file, where there is one
  */
-export async function plan(module, head, { totalBytes = 0, ...options } = {}) {
-  const engine = await Engine.start(module);
+export async function plan(module, head, { totalBytes = 0, tokenizer, ...options } = {}) {
+  const fileBytes = tokenizer?.byteLength ?? 0;
+  const engine = await Engine.start(module, { bytes: fileBytes + head.length + SMALLEST });
   const model = engine.planModel(head, totalBytes);
   const sessionBytes = model.sessionBytes(options);
   const info = model.info();
   model.free();
+  const tokenizerBytes = tokenizer ? engine.tokenizerBytes(tokenizer) + fileBytes : 0;
   const threadBytes = (options.threads ?? 1) * (THREAD_STACK + PAGE);
-  const memoryBytes = engine.staticBytes + info.weightBytes + sessionBytes + threadBytes + EXTRA + CHUNK;
-  return { ...info, sessionBytes, memoryBytes };
+  const parts = [engine.staticBytes, info.weightBytes, sessionBytes, tokenizerBytes, threadBytes];
+  const room = EXTRA + CHUNK + (tokenizer ? TEXT_ROOM : 0) + 2 * SAMPLER_BYTES * info.vocabulary;
+  return { ...info, sessionBytes, memoryBytes: parts.reduce((sum, bytes) => sum + bytes, room) };
 }
 
 export class Engine {
   #memory;
   #workers = [];
+  /** For as long as a call runs that gives out logits: their receiver (see Session.score). */
+  onPosition;
 
   /**
    * @param {WebAssembly.Module} module
@@ -76,7 +93,8 @@ export class Engine {
   static async start(module, { bytes = 0, threads = 1, onStage } = {}) {
     const engine = new Engine();
     engine.#memory = makeMemory(module, bytes);
-    const instance = await WebAssembly.instantiate(module, importsFor(engine.#memory, onStage));
+    const onPosition = (position, logits) => engine.onPosition?.(position, logits) ?? true;
+    const instance = await WebAssembly.instantiate(module, importsFor(engine.#memory, { onStage, onPosition }));
     engine.exports = instance.exports;
     engine.exports.__wasm_call_ctors();
     if (!engine.exports.ml_isa_name(0))
@@ -136,7 +154,7 @@ export class Engine {
     const { ml_status_name, ml_wasm_error_status, ml_wasm_error_message, ml_wasm_error_offset } = this.exports;
     const offset = ml_wasm_error_offset();
     const code = this.text(ml_status_name(ml_wasm_error_status()));
-    return new KraflaError(code, this.text(ml_wasm_error_message()), offset < 0 ? undefined : offset);
+    return new KraflaError(code, this.text(ml_wasm_error_message()), offset < 0 ? {} : { offset });
   }
 
   checkStatus(status) {
@@ -150,7 +168,10 @@ export class Engine {
 
   /** Lines of "name value" as an object; what looks like a number is one. */
   facts(address) {
-    const pairs = this.text(address).trimEnd().split('\n').map((line) => line.split(' '));
+    const pairs = this.text(address)
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(' '));
     return Object.fromEntries(pairs.map(([name, value]) => [name, /^\d+$/.test(value) ? Number(value) : value]));
   }
 
@@ -158,8 +179,8 @@ export class Engine {
 
   /** A model without weights, from the beginning of its file. */
   planModel(head, totalBytes = 0) {
-    const plan = (address) => this.exports.ml_wasm_model_plan(address, head.length, totalBytes);
-    return new Model(this, this.checkHandle(this.withCopy(head, plan)));
+    const read = (address) => this.exports.ml_wasm_model_plan(address, head.length, totalBytes);
+    return new Model(this, this.checkHandle(this.withCopy(head, read)));
   }
 
   /** @param {Iterable<Uint8Array>} chunks of the file, of any size */
@@ -191,11 +212,24 @@ export class Engine {
     };
   }
 
+  // ---------------------------------------------------------------- tokenizers
+
+  /** @param {Uint8Array} file */
+  openTokenizer(file) {
+    const open = (address) => this.exports.ml_wasm_tokenizer_open(address, file.length);
+    return new Tokenizer(this, this.checkHandle(this.withCopy(file, open)));
+  }
+
+  /** Memory that openTokenizer will take, 0 for a file that it will refuse. */
+  tokenizerBytes(file) {
+    return this.withCopy(file, (address) => this.exports.ml_wasm_tokenizer_memory(address, file.length));
+  }
+
   // ---------------------------------------------------------------- threads
 
   /** Starts workers and waits until they wait for work. Those that fail, or are late, are done without. */
   async #lendThreads(module, n) {
-    const start = await threadStarter();
+    const start = threadStarter();
     const replies = [];
     for (let i = 0; i < n; i++) {
       const stack = this.exports.ml_wasm_allocate(THREAD_STACK + 16);
@@ -213,7 +247,7 @@ export class Engine {
 }
 
 /** A function that starts a thread.js with a task and resolves to its first message, or to what went wrong. */
-async function threadStarter() {
+function threadStarter() {
   if (typeof Worker !== 'undefined')
     return (task, onWorker) =>
       new Promise((resolve) => {
@@ -223,7 +257,7 @@ async function threadStarter() {
         worker.postMessage(task);
         onWorker(worker);
       }).catch(String);
-  const { Worker: NodeWorker } = await import('node:worker_threads');
+  const { Worker: NodeWorker } = nodeModule('worker_threads');
   return (task, onWorker) =>
     new Promise((resolve) => {
       const worker = new NodeWorker(new URL('./thread.js', import.meta.url), { workerData: task });
@@ -234,95 +268,4 @@ async function threadStarter() {
       worker.once('error', (error) => resolve(String(error)));
       onWorker(worker);
     }).catch(String);
-}
-
-export class Model {
-  #handle;
-
-  constructor(engine, handle) {
-    this.engine = engine;
-    this.#handle = handle;
-  }
-
-  info() {
-    return this.engine.facts(this.engine.exports.ml_wasm_model_facts(this.#handle));
-  }
-
-  sessionBytes({ contextSize = 0, batchSize = 0, threads = 1 } = {}) {
-    return this.engine.exports.ml_wasm_session_memory(this.#handle, contextSize, batchSize, threads);
-  }
-
-  session({ contextSize = 0, batchSize = 0, threads = 1, kernels, trace = false } = {}) {
-    const { engine } = this;
-    const create = (isa) =>
-      engine.exports.ml_wasm_session_new(this.#handle, contextSize, batchSize, threads, isa, trace ? 1 : 0);
-    const handle = kernels ? engine.withCopy(new TextEncoder().encode(`${kernels}\0`), create) : create(0);
-    return new Session(engine, engine.checkHandle(handle), this.info().vocabulary);
-  }
-
-  /** No session of it may be left. */
-  free() {
-    this.engine.exports.ml_model_free(this.#handle);
-    this.#handle = 0;
-  }
-}
-
-export class Session {
-  #handle;
-
-  constructor(engine, handle, vocabulary) {
-    this.engine = engine;
-    this.#handle = handle;
-    this.vocabulary = vocabulary;
-  }
-
-  #call(name, ids) {
-    const { exports } = this.engine;
-    const array = Int32Array.from(ids);
-    this.engine.checkStatus(
-      this.engine.withCopy(array, (address) => exports[name](this.#handle, address, array.length)),
-    );
-  }
-
-  /** Appends ids; afterwards there are logits of the last one. */
-  evaluate(ids) {
-    this.#call('ml_wasm_session_eval', ids);
-  }
-
-  /** The same with the logits of every position, for a session made with `trace`. */
-  traceAll(ids) {
-    this.#call('ml_wasm_session_trace', ids);
-  }
-
-  /** Valid until the next call; undefined while there is no token. */
-  logits() {
-    const address = this.engine.exports.ml_session_logits(this.#handle);
-    return address ? this.engine.view(address, this.vocabulary, Float32Array) : undefined;
-  }
-
-  /** Keeps the first n tokens, or none: see ml_session_truncate in src/ml.h. Returns how many are left. */
-  truncate(n) {
-    return this.engine.exports.ml_session_truncate(this.#handle, n);
-  }
-
-  get position() {
-    return this.engine.exports.ml_session_n_past(this.#handle);
-  }
-
-  get contextSize() {
-    return this.engine.exports.ml_session_n_ctx(this.#handle);
-  }
-
-  get threads() {
-    return this.engine.exports.ml_session_n_threads(this.#handle);
-  }
-
-  get kernels() {
-    return this.engine.text(this.engine.exports.ml_session_isa(this.#handle));
-  }
-
-  free() {
-    this.engine.exports.ml_session_free(this.#handle);
-    this.#handle = 0;
-  }
 }

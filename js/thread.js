@@ -2,6 +2,7 @@
 // terminated. A worker of a page is told what to do by a message, one of Node by its workerData.
 
 import { importsFor } from './heap.js';
+import { isNode, nodeModule } from './platform.js';
 
 function lend({ module, memory, stack, stackBytes }, reply) {
   try {
@@ -14,8 +15,8 @@ function lend({ module, memory, stack, stackBytes }, reply) {
   }
 }
 
-if (typeof WorkerGlobalScope === 'undefined') {
-  const { parentPort, workerData } = await import('node:worker_threads');
+if (isNode) {
+  const { parentPort, workerData } = nodeModule('worker_threads');
   lend(workerData, (message) => parentPort.postMessage(message));
 } else {
   self.onmessage = ({ data }) => lend(data, (message) => self.postMessage(message));

@@ -224,6 +224,8 @@ typedef struct ml_tokenizer_info {
 ml_status ml_tokenizer_open(ml_tokenizer **out, const void *bytes, size_t size, const ml_allocator *allocator,
                             ml_error *error);
 void ml_tokenizer_free(ml_tokenizer *tokenizer); /* NULL is allowed */
+/* Bytes that ml_tokenizer_open would ask for, or 0 when the file is refused. */
+uint64_t ml_tokenizer_memory(const void *bytes, size_t size);
 const ml_tokenizer_info *ml_tokenizer_get_info(const ml_tokenizer *tokenizer);
 /* ML_E_SHAPE if the tokenizer has more tokens than the model's vocabulary. */
 ml_status ml_tokenizer_check_model(const ml_tokenizer *tokenizer, const ml_model *model, ml_error *error);
@@ -238,6 +240,24 @@ enum {
  * room for all. `size` + 16 is enough for nearly every text. */
 ml_status ml_tokenizer_encode(const ml_tokenizer *tokenizer, const char *text, size_t size, unsigned flags,
                               int32_t *ids, size_t capacity, size_t *n_ids, ml_error *error);
+
+/* Bytes [begin, end) of a text. */
+typedef struct ml_span {
+  size_t begin, end;
+} ml_span;
+
+/* The same for a text that was put together, as by a chat template: with ML_ENCODE_SPECIAL, no added token is found that
+ * touches one of the plain spans, which hold what others wrote. (It is touched by an empty one inside it.) They rise and do
+ * not overlap, and the text must be UTF-8; ML_E_ARG otherwise. */
+ml_status ml_tokenizer_encode_spans(const ml_tokenizer *tokenizer, const char *text, size_t size,
+                                    const ml_span *plain, size_t n_plain, unsigned flags, int32_t *ids,
+                                    size_t capacity, size_t *n_ids, ml_error *error);
+
+/* The first token above `after` (-1: of all) that controls: an added one that no plain text gives, and that ml_decoder_push
+ * leaves out without `special`. Its spelling is *size bytes at *text, for as long as the tokenizer is there. -1, and nothing
+ * else, when there are no more. */
+int32_t ml_tokenizer_next_control(const ml_tokenizer *tokenizer, int32_t after, const char **text,
+                                  size_t *size);
 
 /* Turns ids back into text one by one, never giving out half a character; all pieces together equal the text
  * of the whole sequence, as the tokenizers library decodes it. One timeline per decoder. */

@@ -52,9 +52,10 @@ class TinyModel(NamedTuple):
     provide: Callable[[TensorSpec], np.ndarray]
 
 
-def make_tiny(feature: str, seed: int = 0) -> TinyModel:
-    """The model of a feature of FEATURES, its weights still float32."""
+def make_tiny(feature: str, seed: int = 0, **changes: float) -> TinyModel:
+    """The model of a feature of FEATURES, with some header fields changed, its weights still float32."""
     header, layer_flags = FEATURES[feature]()
+    header = replace(header, **changes)
     return TinyModel(header, layer_flags, lambda spec: _weights(header, spec, seed))
 
 

@@ -20,6 +20,9 @@ typedef struct encoding {
   size_t capacity;
   size_t n_ids; /* that there are, more than capacity perhaps */
 
+  const ml_span *plain; /* no added token may touch these; the first `n_plain` are still ahead */
+  size_t n_plain;
+
   ml_buffer symbols; /* uint32_t: the piece being put together */
   size_t n_symbols;
   ml_buffer merging;    /* scratch of ml_merges_apply */
@@ -154,16 +157,27 @@ static ml_status encode_section(encoding *e, const uint8_t *text, size_t size, b
   return encode_sentencepiece(e, text, size, at_start);
 }
 
+/* Whether some of [begin, end) is in a plain span, or one that is empty lies inside it. `begin` never falls from call to
+ * call. */
+static bool touches_plain(encoding *e, size_t begin, size_t end) {
+  while (e->n_plain > 0 && e->plain->end <= begin) {
+    e->plain++;
+    e->n_plain--;
+  }
+  return e->n_plain > 0 && e->plain->begin < end;
+}
+
 static ml_status encode_sections(encoding *e, const uint8_t *text, size_t size, bool special) {
   size_t n_matches = 0, done = 0;
   if (special) ML_TRY(ml_added_find(&e->t->added, text, size, &e->matches, &n_matches, e->error));
   while (n_matches-- > 0) { /* they come last to first */
     ml_added_match match = ((const ml_added_match *)e->matches.memory)[n_matches];
     if (match.at < done) continue; /* begins inside the one before */
-    ML_TRY(encode_section(e, text + done, match.at - done, done == 0));
-    put_id(e, match.token);
     uint32_t token_size;
     ml_vocabulary_get(&e->t->vocabulary, match.token, &token_size);
+    if (touches_plain(e, match.at, match.at + token_size)) continue;
+    ML_TRY(encode_section(e, text + done, match.at - done, done == 0));
+    put_id(e, match.token);
     done = match.at + token_size;
   }
   return encode_section(e, text + done, size - done, done == 0);
@@ -174,6 +188,9 @@ static ml_status encode_text(encoding *e, const uint8_t *text, size_t size, unsi
   if ((info->flags & ML_MLT_ADD_BOS) && info->bos >= 0 && !(flags & ML_ENCODE_NO_BOS))
     put_id(e, (uint32_t)info->bos);
   if (ml_utf8_valid_prefix(text, size) < size) {
+    if (e->n_plain)
+      return ml_fail(e->error, ML_E_ARG, "text", ml_none(), "must be UTF-8 where it has plain spans",
+                     ml_none(), ml_utf8_valid_prefix(text, size));
     size_t repaired_size = ml_utf8_repair(NULL, text, size);
     ML_TRY(ml_buffer_reserve(&e->repaired, repaired_size, 0, "repaired text", e->error));
     ml_utf8_repair(e->repaired.memory, text, size);
@@ -183,17 +200,35 @@ static ml_status encode_text(encoding *e, const uint8_t *text, size_t size, unsi
   return encode_sections(e, text, size, (flags & ML_ENCODE_SPECIAL) != 0);
 }
 
-ml_status ml_tokenizer_encode(const ml_tokenizer *tokenizer, const char *text, size_t size, unsigned flags,
-                              int32_t *ids, size_t capacity, size_t *n_ids, ml_error *error) {
+/* Rising, apart, and inside the text. */
+static ml_status check_spans(const ml_span *plain, size_t n_plain, size_t size, ml_error *error) {
+  size_t done = 0;
+  for (size_t i = 0; i < n_plain; done = plain[i++].end)
+    if (plain[i].begin < done || plain[i].end < plain[i].begin || plain[i].end > size)
+      return ml_fail(error, ML_E_ARG, "plain span", ml_uint(i),
+                     "must not begin before the one before ends, nor end behind the text of", ml_uint(size),
+                     ML_NO_OFFSET);
+  return ML_OK;
+}
+
+ml_status ml_tokenizer_encode_spans(const ml_tokenizer *tokenizer, const char *text, size_t size,
+                                    const ml_span *plain, size_t n_plain, unsigned flags, int32_t *ids,
+                                    size_t capacity, size_t *n_ids, ml_error *error) {
   if (flags & ~(unsigned)(ML_ENCODE_SPECIAL | ML_ENCODE_NO_BOS))
     return ml_fail(error, ML_E_ARG, "flags", ml_uint(flags), "must have no other bits than those of",
                    ml_uint(ML_ENCODE_SPECIAL | ML_ENCODE_NO_BOS), ML_NO_OFFSET);
+  ML_TRY(check_spans(plain, n_plain, size, error));
   if (size == 0) text = ""; /* the caller may have no memory at all */
   ml_buffer none = ml_buffer_new(&tokenizer->allocator);
-  encoding e = {tokenizer, error, ids, capacity, 0, none, 0, none, none, none, none, none};
+  encoding e = {tokenizer, error, ids, capacity, 0, plain, n_plain, none, 0, none, none, none, none, none};
   ml_status status = encode_text(&e, (const uint8_t *)text, size, flags);
   ml_buffer *buffers[] = {&e.symbols, &e.merging, &e.normalized, &e.clusters, &e.matches, &e.repaired};
   for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) ml_buffer_free(buffers[i]);
   if (status == ML_OK) *n_ids = e.n_ids;
   return status;
+}
+
+ml_status ml_tokenizer_encode(const ml_tokenizer *tokenizer, const char *text, size_t size, unsigned flags,
+                              int32_t *ids, size_t capacity, size_t *n_ids, ml_error *error) {
+  return ml_tokenizer_encode_spans(tokenizer, text, size, NULL, 0, flags, ids, capacity, n_ids, error);
 }

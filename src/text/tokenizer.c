@@ -48,16 +48,26 @@ static void fill(ml_tokenizer *t, const ml_mlt *mlt) {
   find_ascii_symbols(t);
 }
 
+static uint64_t measure(const ml_mlt *mlt) {
+  ml_arena plan = ml_arena_measure();
+  ml_tokenizer draft;
+  ml_arena_take(&plan, 1, sizeof draft);
+  place_parts(&draft, mlt, &plan);
+  return plan.taken;
+}
+
+uint64_t ml_tokenizer_memory(const void *bytes, size_t size) {
+  ml_mlt mlt;
+  return ml_mlt_read(&mlt, bytes, size, NULL) == ML_OK ? measure(&mlt) : 0;
+}
+
 ml_status ml_tokenizer_open(ml_tokenizer **out, const void *bytes, size_t size, const ml_allocator *allocator,
                             ml_error *error) {
   ml_mlt mlt;
   ML_TRY(ml_mlt_read(&mlt, bytes, size, error));
 
-  ml_arena measure = ml_arena_measure(), arena;
-  ml_tokenizer draft;
-  ml_arena_take(&measure, 1, sizeof draft);
-  place_parts(&draft, &mlt, &measure);
-  ML_TRY(ml_arena_open(&arena, allocator, measure.taken, 0, "tokenizer", error));
+  ml_arena arena;
+  ML_TRY(ml_arena_open(&arena, allocator, measure(&mlt), 0, "tokenizer", error));
 
   ml_tokenizer *t = ml_arena_take(&arena, 1, sizeof *t);
   memset(t, 0, sizeof *t);
@@ -76,6 +86,16 @@ void ml_tokenizer_free(ml_tokenizer *tokenizer) {
 }
 
 const ml_tokenizer_info *ml_tokenizer_get_info(const ml_tokenizer *tokenizer) { return &tokenizer->info; }
+
+int32_t ml_tokenizer_next_control(const ml_tokenizer *tokenizer, int32_t after, const char **text,
+                                  size_t *size) {
+  uint32_t n_bytes, id = after < 0 ? 0 : (uint32_t)after + 1;
+  while (id < tokenizer->info.n_vocab && !tokenizer->is_control[id]) id++;
+  if (id >= tokenizer->info.n_vocab) return -1;
+  *text = (const char *)ml_vocabulary_get(&tokenizer->vocabulary, id, &n_bytes);
+  *size = n_bytes;
+  return (int32_t)id;
+}
 
 ml_status ml_tokenizer_check_model(const ml_tokenizer *tokenizer, const ml_model *model, ml_error *error) {
   uint32_t n_vocab = tokenizer->info.n_vocab, vocab = ml_model_get_info(model)->vocab;

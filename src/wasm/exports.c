@@ -14,7 +14,8 @@
 /* An instance serves one thread of JavaScript, so what outlives a call may be static. */
 static ml_error failure = {.status = ML_OK, .offset = ML_NO_OFFSET, .message = ""};
 static char facts[1024];
-static const char *decoded;
+static const char *text; /* of a decoder or a token, text_size bytes */
+static size_t text_size;
 
 /* ---------------------------------------------------------------- memory */
 
@@ -121,9 +122,13 @@ static void trace_stage(void *user, const char *stage, int32_t layer, uint32_t p
   host_stage(stage, layer, position, (uint32_t)n, hash);
 }
 
+/* The logits of a position that is scored. Ends the call when it returns 0. */
+__attribute__((import_module("krafla"), import_name("position"))) int32_t host_position(uint32_t position,
+                                                                                        const float *logits);
+
 static bool next_position(void *user, uint32_t position, const float *logits, const double *logits_exact) {
-  (void)user, (void)position, (void)logits, (void)logits_exact;
-  return true;
+  (void)user, (void)logits_exact;
+  return host_position(position, logits) != 0;
 }
 
 static ml_session_options session_options(uint32_t n_ctx, uint32_t n_batch, uint32_t n_threads,
@@ -154,12 +159,17 @@ ml_status ml_wasm_session_eval(ml_session *session, const int32_t *ids, size_t n
   return ml_session_eval(session, ids, n, &failure);
 }
 
-/* The same with the logits of every position, for a session that is traced. */
-ml_status ml_wasm_session_trace(ml_session *session, const int32_t *ids, size_t n) {
+/* The same with the logits of every position, which go to host_position. */
+ml_status ml_wasm_session_score(ml_session *session, const int32_t *ids, size_t n) {
   return ml_session_score(session, ids, n, next_position, NULL, &failure);
 }
 
 /* ---------------------------------------------------------------- tokenizer */
+
+/* Bytes that ml_wasm_tokenizer_open would ask for; 0 when it would refuse. */
+double ml_wasm_tokenizer_memory(const void *bytes, size_t size) {
+  return (double)ml_tokenizer_memory(bytes, size);
+}
 
 ml_tokenizer *ml_wasm_tokenizer_open(const void *bytes, size_t size) {
   ml_tokenizer *tokenizer = NULL;
@@ -186,11 +196,18 @@ ml_status ml_wasm_tokenizer_check_model(const ml_tokenizer *tokenizer, const ml_
 }
 
 /* Ids that the text has, of which the first `capacity` are in `ids`; -1 on failure. */
-int32_t ml_wasm_tokenizer_encode(const ml_tokenizer *tokenizer, const char *text, size_t size, unsigned flags,
-                                 int32_t *ids, size_t capacity) {
+int32_t ml_wasm_tokenizer_encode(const ml_tokenizer *tokenizer, const char *string, size_t size,
+                                 const ml_span *plain, size_t n_plain, unsigned flags, int32_t *ids,
+                                 size_t capacity) {
   size_t n = 0;
-  ml_status status = ml_tokenizer_encode(tokenizer, text, size, flags, ids, capacity, &n, &failure);
+  ml_status status =
+      ml_tokenizer_encode_spans(tokenizer, string, size, plain, n_plain, flags, ids, capacity, &n, &failure);
   return status == ML_OK ? (int32_t)n : -1;
+}
+
+/* The next control token, its spelling as text; -1 when there is none. */
+int32_t ml_wasm_tokenizer_next_control(const ml_tokenizer *tokenizer, int32_t after) {
+  return ml_tokenizer_next_control(tokenizer, after, &text, &text_size);
 }
 
 ml_decoder *ml_wasm_decoder_new(const ml_tokenizer *tokenizer) {
@@ -199,20 +216,16 @@ ml_decoder *ml_wasm_decoder_new(const ml_tokenizer *tokenizer) {
   return decoder;
 }
 
-/* Bytes of text that are certain by now, at ml_wasm_decoder_text until the next call; -1 on failure. */
-int32_t ml_wasm_decoder_push(ml_decoder *decoder, int32_t id, int special) {
-  size_t size = 0;
-  ml_status status = ml_decoder_push(decoder, id, special != 0, &decoded, &size, &failure);
-  return status == ML_OK ? (int32_t)size : -1;
+/* Afterwards the text is what is certain by now. */
+ml_status ml_wasm_decoder_push(ml_decoder *decoder, int32_t id, int special) {
+  return ml_decoder_push(decoder, id, special != 0, &text, &text_size, &failure);
 }
 
-int32_t ml_wasm_decoder_finish(ml_decoder *decoder) {
-  size_t size = 0;
-  ml_decoder_finish(decoder, &decoded, &size);
-  return (int32_t)size;
-}
+void ml_wasm_decoder_finish(ml_decoder *decoder) { ml_decoder_finish(decoder, &text, &text_size); }
 
-const char *ml_wasm_decoder_text(void) { return decoded; }
+/* The text of the last of these calls. */
+const char *ml_wasm_text(void) { return text; }
+size_t ml_wasm_text_size(void) { return text_size; }
 
 /* ---------------------------------------------------------------- sampler */
 

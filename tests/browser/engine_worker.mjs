@@ -5,7 +5,7 @@ import { bench } from '../js/session_bench.mjs';
 
 /** The lines that ml_run --trace prints. */
 function trace(session, ids, lines) {
-  session.traceAll(ids);
+  session.score(ids);
   return { lines, threads: session.threads, kernels: session.kernels };
 }
 

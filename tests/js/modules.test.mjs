@@ -45,13 +45,20 @@ for (const build of BUILDS) {
     const ours = exports.filter((name) => name.startsWith('ml_')).sort();
     assert.deepEqual(ours, listedExports(withThreads));
     const toolchain = exports.filter((name) => !name.startsWith('ml_'));
-    assert.deepEqual(toolchain.filter((name) => !/^_/.test(name) && name !== 'emscripten_stack_get_current'), []);
+    assert.deepEqual(
+      toolchain.filter((name) => !/^_/.test(name) && name !== 'emscripten_stack_get_current'),
+      [],
+    );
   });
 
-  test(`${build}: imports are a memory and the receiver of traces`, (t) => {
+  test(`${build}: imports are a memory and receivers of logits and traces`, (t) => {
     if (!WebAssembly.validate(moduleBytes(build))) return t.skip('this Node lacks an instruction of it');
     const imports = WebAssembly.Module.imports(new WebAssembly.Module(moduleBytes(build)));
-    assert.deepEqual(imports.map(({ module, name }) => `${module}.${name}`).sort(), ['env.memory', 'krafla.stage']);
+    assert.deepEqual(imports.map(({ module, name }) => `${module}.${name}`).sort(), [
+      'env.memory',
+      'krafla.position',
+      'krafla.stage',
+    ]);
   });
 
   test(`${build}: the only relaxed instructions are the dot products`, () => {

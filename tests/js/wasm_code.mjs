@@ -60,7 +60,8 @@ function skipOperandsOfAtomics(opcode, reader) {
 const PREFIXES = { 0xfc: skipOperandsOfBulk, 0xfd: skipOperandsOfSimd, 0xfe: skipOperandsOfAtomics };
 
 function skipOperands(opcode, reader) {
-  if (isBetween(opcode, 0x02, 0x04)) reader.number(); // block type
+  if (isBetween(opcode, 0x02, 0x04))
+    reader.number(); // block type
   else if (opcode === 0x0c || opcode === 0x0d || opcode === 0x10 || opcode === 0x12) reader.number();
   else if (opcode === 0x0e) reader.numbers(reader.number() + 1);
   else if (opcode === 0x11 || opcode === 0x13) reader.numbers(2);

@@ -8,7 +8,9 @@ import { pathToFileURL } from 'node:url';
 const program = process.argv.splice(2, 1)[0];
 const wasm = fs.readFileSync(program.replace(/\.mjs$/, '.wasm'));
 if (!WebAssembly.validate(wasm)) {
-  console.log(`${path.basename(program)}: skipped: Node ${process.version} lacks an instruction of ${path.dirname(program)}`);
+  console.log(
+    `${path.basename(program)}: skipped: Node ${process.version} lacks an instruction of ${path.dirname(program)}`,
+  );
   console.log('0 passed, 0 failed, 1 skipped');
   process.exit(0);
 }

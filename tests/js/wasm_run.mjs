@@ -36,7 +36,7 @@ function fail(message, code = 1) {
 
 function* chunksOf(file, size) {
   const handle = fs.openSync(file);
-  for (let n; (n = fs.readSync(handle, (chunksOf.buffer ??= new Uint8Array(size)))) > 0; )
+  for (let n; (n = fs.readSync(handle, (chunksOf.buffer ??= new Uint8Array(size)))) > 0;)
     yield chunksOf.buffer.subarray(0, n);
   fs.closeSync(handle);
 }
@@ -75,7 +75,7 @@ async function run() {
   if (session.threads !== Math.max(1, settings.threads) && engine.exports.ml_thread_lend)
     fail(`${session.threads} threads started of ${settings.threads}`);
   if (options.trace) {
-    session.traceAll(ids);
+    session.score(ids);
     process.stdout.write(lines.join(''));
   } else if (options.bench) {
     printBench(bench(session, ids, Number(options.predict)));

@@ -13,6 +13,7 @@ TOP_LEVEL = {
     "README.md",
     "LICENSE",
     "package.json",
+    "package-lock.json",
     "src",
     "web",
     "js",
