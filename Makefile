@@ -235,6 +235,11 @@ build/fuzz/seeds: tests/fuzz/make_seeds.py $(wildcard tools/*.py)
 	$(say) SEEDS $@
 	$(Q)build/venv/bin/python $< $@ && touch $@
 
+# Small models for the tests in JavaScript.
+build/packages: tests/js/make_packages.py tools/tiny.py $(wildcard tests/golden/ids/*.mlt)
+	$(say) MAKE $@
+	$(Q)build/venv/bin/python $< $@ && touch $@
+
 FORCE:
 .PHONY: FORCE
 .SECONDARY:
@@ -243,7 +248,7 @@ FORCE:
 
 .PHONY: replay-native replay-m32
 .PHONY: help native wasm demo check test bench hf ids tokenizers models parity fuzz fuzz-programs goldens format lint clean
-.PHONY: machine-to-build machine-to-test machine-to-cross machine-to-wasm machine-to-browse machine-to-bench venv venv-hf
+.PHONY: machine-to-build machine-to-test machine-to-cross machine-to-wasm machine-to-browse machine-to-package machine-to-bench venv venv-hf
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/make \1@\2/p' Makefile | expand -t 1 | awk -F@ '{printf "  %-16s %s\n", $$1, $$2}'
@@ -304,15 +309,23 @@ goldens: machine-to-build venv-hf ## make the golden files anew (tests/golden); 
 	build/venv-hf/bin/python tests/oracle/make_goldens.py
 	build/venv-hf/bin/python tests/oracle/make_tinyloop_goldens.py
 
-format: machine-to-test venv ## rewrite C and Python in the house style
+prettier := node_modules/.bin/prettier --log-level warn js tests/js tests/browser tools/*.js package.json
+eslint   := node_modules/.bin/eslint -c tools/eslint.config.js js tests/js tests/browser
+
+format: machine-to-test venv ## rewrite C, Python and JavaScript in the house style
+	$(Q)tools/setup-npm.sh
 	$(Q)$$(command -v clang-format-19 || command -v clang-format) -i $(c_files)
 	$(Q)build/venv/bin/ruff check --quiet --fix --exit-zero tools tests
 	$(Q)build/venv/bin/ruff format --quiet tools tests
+	$(Q)$(prettier) --write
 
-lint: machine-to-test venv ## what format would change, and what ruff finds
+lint: machine-to-test venv ## what format would change, and what ruff and ESLint find
+	$(Q)tools/setup-npm.sh
 	$(Q)$$(command -v clang-format-19 || command -v clang-format) --dry-run -Werror $(c_files)
 	$(Q)build/venv/bin/ruff check tools tests
 	$(Q)build/venv/bin/ruff format --check tools tests
+	$(Q)$(prettier) --check
+	$(Q)$(eslint)
 
 kept := $(addprefix build/,venv venv-hf venv.lock venv-hf.lock emscripten emscripten.lock models tokenizers)
 clean: ## remove what was built; keep what was downloaded: Python environments, Emscripten, models, tokenizers
@@ -330,6 +343,9 @@ machine-to-wasm:
 machine-to-browse: # tests without these are skipped, and say so
 	@tools/setup-wasm.sh || echo "no Emscripten: tests of the wasm modules will be skipped"
 	@tools/setup-browser.sh || echo "no Node or no Chromium: tests that need them will be skipped"
+	@tools/setup-npm.sh || echo "no packages of npm: tests that need them will be skipped"
+machine-to-package: machine-to-wasm
+	@tools/setup-npm.sh
 machine-to-bench:
 	@tools/setup-bench.sh
 venv: machine-to-build

@@ -260,7 +260,7 @@ function threadStarter() {
   const { Worker: NodeWorker } = nodeModule('worker_threads');
   return (task, onWorker) =>
     new Promise((resolve) => {
-      const worker = new NodeWorker(new URL('./thread.js', import.meta.url), { workerData: task });
+      const worker = new NodeWorker(new URL('./thread.js', import.meta.url), { workerData: task, execArgv: [] });
       worker.once('message', (message) => {
         worker.unref(); // from now on it is asleep or busy for another: a program that is done ends
         resolve(message);

@@ -103,9 +103,10 @@ const died = (why) => new KraflaError('KRAFLA_E_WORKER', `the worker died: ${why
 
 function startNodeWorker(workerUrl, services, signal) {
   const { Worker: NodeWorker } = nodeModule('worker_threads');
+  const options = { execArgv: [] }; // some of the program's own, as --input-type, are not for workers
   const worker = workerUrl
-    ? new NodeWorker(new URL(workerUrl))
-    : new NodeWorker(new URL('./worker.js', import.meta.url));
+    ? new NodeWorker(new URL(workerUrl), options)
+    : new NodeWorker(new URL('./worker.js', import.meta.url), options);
   const onPeer = (peer, fail) => {
     worker.on('message', (message) => peer.receive(message));
     worker.on('messageerror', (error) => fail(died(error.message)));

@@ -210,10 +210,12 @@ def why_not(build: str) -> str | None:
         return "the native build is the ARM one"
     if build == "arm64" and not (shutil.which("aarch64-linux-gnu-gcc") and shutil.which("qemu-aarch64")):
         return "no cross compiler or emulator for AArch64 (tools/setup-arm64.sh)"
-    if build in (*WASMS, "chromium") and not (ROOT / "build/emscripten/installed.txt").exists():
+    if build in (*WASMS, "npm", "chromium") and not (ROOT / "build/emscripten/installed.txt").exists():
         return "no Emscripten (tools/setup-wasm.sh)"
-    if build in (*WASMS, "chromium") and not shutil.which(NODE):
+    if build in (*WASMS, "npm", "chromium") and not shutil.which(NODE):
         return "no Node (tools/setup-browser.sh)"
+    if build in ("npm", "chromium") and not (ROOT / "node_modules/esbuild").exists():
+        return "no packages of package-lock.json (tools/setup-npm.sh)"
     driver = ROOT / "tests/node_modules/playwright-core"
     if build == "chromium" and not (shutil.which("chromium") and driver.exists()):
         return "no Chromium or no driver for it (tools/setup-browser.sh)"
@@ -258,6 +260,7 @@ def on_wasm() -> list[Suite]:
     """The wasm modules, and the C test programs compiled to wasm."""
     suites = [
         Suite("wasm", "wasm modules in Node", ALL, node_tests(*JS_TESTS), (*MODULES, "native"), "simd128"),
+        Suite("package", "the npm package in Node", ALL, node_tests(*PACKAGE_TESTS), PACKAGE_TARGETS, "npm"),
         Suite(
             "browser",
             "wasm modules in Chromium",
@@ -295,7 +298,9 @@ NODE = next((path for path in ("tests/node_modules/.bin/node",) if (ROOT / path)
 ON_NODE = (NODE, "tests/js/wasm_program.mjs")
 JS_TESTS = tuple(f"tests/js/{name}.test.mjs" for name in ("modules", "engine", "relaxed_trial", "bench"))
 CHECKASM = "build/native/checkasm"
+PACKAGE_TESTS = tuple(f"tests/js/{name}.test.mjs" for name in ("generate", "chat", "source", "lifecycle"))
 MODULES = tuple(f"build/wasm/{build}.wasm" for build in WASMS)
+PACKAGE_TARGETS = (*MODULES, "native", "build/packages")
 PARITY_TARGETS = ("native", *(("build/arm64/ml_run",) if why_not("arm64") is None else ()))
 PARITY_TARGETS += MODULES if why_not("simd128") is None else ()
 PYTHON_TARGETS = ("native", "build/native/quantize_driver")

@@ -71,7 +71,10 @@ test('ratios are of rows that were measured', () => {
 });
 
 test('what takes long is measured less often', () => {
-  assert.deepEqual([0.1, 5, 20].map((seconds) => repetitionsFor(seconds, 5)), [5, 2, 1]);
+  assert.deepEqual(
+    [0.1, 5, 20].map((seconds) => repetitionsFor(seconds, 5)),
+    [5, 2, 1],
+  );
   assert.equal(repetitionsFor(5, 1), 1);
 });
 

@@ -35,3 +35,23 @@ def test_python_is_clean() -> None:
 def test_python_is_formatted() -> None:
     result = run(sys.executable, "-m", "ruff", "format", "--check", "--output-format=concise", "tools", "tests")
     assert result.returncode == 0, f"run `make format`\n{result.stdout}{result.stderr}"
+
+
+def node_tool(name: str) -> str:
+    tool = ROOT / "node_modules/.bin" / name
+    if not tool.exists() or shutil.which("node") is None:
+        pytest.skip(f"no {name} (tools/setup-npm.sh)")
+    return str(tool)
+
+
+JAVASCRIPT = ("js", "tests/js", "tests/browser")
+
+
+def test_javascript_is_formatted() -> None:
+    result = run(node_tool("prettier"), "--check", "--log-level", "warn", *JAVASCRIPT)
+    assert result.returncode == 0, f"run `make format`\n{result.stdout}{result.stderr}"
+
+
+def test_javascript_is_clean() -> None:
+    result = run(node_tool("eslint"), "-c", "tools/eslint.config.js", *JAVASCRIPT)
+    assert result.returncode == 0, result.stdout + result.stderr
