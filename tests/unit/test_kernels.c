@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/half.h"
 #include "kernels/kernels.h"
 #include "test.h"
 
@@ -234,6 +235,7 @@ static void fill_case(matmul_case *m, ml_weight_type type) {
 
 static int level_of(const matmul_case *m, ml_weight_type type, int block, int j) {
   if (type == ML_Q8_0) return (int8_t)m->quants[block * 32 + j];
+  if (type == ML_INT2) return 2 * (m->quants[block * 8 + j % 8] >> (j / 8 * 2) & 3) - 3;
   uint8_t pair = m->quants[block * 16 + j % 16];
   return (j < 16 ? pair & 15 : pair >> 4) - 8;
 }
@@ -275,6 +277,56 @@ TEST(kernel_matmul_q8_0) {
 TEST(kernel_matmul_q4_0) {
   check_matmul(scalar(), ML_Q4_0, ML_LAYOUT_ROWS, 0.002);
   check_matmul(scalar(), ML_Q4_0, ML_LAYOUT_PACKED, 0.002);
+}
+
+TEST(kernel_matmul_int2) {
+  check_matmul(scalar(), ML_INT2, ML_LAYOUT_PACKED, 0.001);
+  check_matmul(ml_kernels_exact(), ML_INT2, ML_LAYOUT_PACKED, 0.0002);
+}
+
+/* Halves of any kind but infinities and NaN, against their exact values summed in double. */
+static void check_matmul_f16(const ml_kernels *kernels, double tolerance) {
+  static uint16_t halves[PACKED_ROWS * COLS];
+  static float x[TOKENS * COLS];
+  float y[TOKENS][ROWS];
+  fill(x, TOKENS * COLS, 1);
+  for (size_t i = 0; i < sizeof halves / sizeof *halves; i++) {
+    halves[i] = (uint16_t)test_random_u64();
+    if (halves[i] % 0x8000 > 0x4400) halves[i] ^= 0x4000; /* below 4 */
+  }
+  ml_matrix w = {ML_F16, ML_LAYOUT_PACKED, ROWS, COLS, (const uint8_t *)halves, NULL};
+  ml_rows rows = {TOKENS, COLS, x, NULL, NULL, NULL, NULL};
+  ml_matmul_for(kernels, &w)(&y[0][0], ROWS, &w, &rows, 0, ROWS);
+  for (size_t token = 0; token < TOKENS; token++)
+    for (size_t row = 0; row < ROWS; row++) {
+      double sum = 0;
+      for (size_t c = 0; c < COLS; c++)
+        sum += (double)ml_half_to_float(halves[ml_half_offset(COLS, row, c) / 2]) * x[token * COLS + c];
+      CHECK_NEAR(y[token][row], sum, tolerance);
+    }
+}
+
+TEST(kernel_matmul_f16) {
+  check_matmul_f16(scalar(), 1e-4);
+  check_matmul_f16(ml_kernels_exact(), 1e-5);
+}
+
+/* Every half comes back, and a float between two of them goes to the nearer one, or to the even one. */
+TEST(half_from_float) {
+  for (uint32_t half = 0; half < 0x7c00; half++) {
+    float value = ml_half_to_float((uint16_t)half);
+    float next = half == 0x7bff ? 65536 : ml_half_to_float((uint16_t)(half + 1));
+    float middle = (float)(((double)value + next) / 2), gap = (next - value) / 8;
+    CHECK_EQ_U64(ml_float_to_half(value), half);
+    CHECK_EQ_U64(ml_float_to_half(-value), half | 0x8000);
+    CHECK_EQ_U64(ml_float_to_half(middle), half + (half & 1));
+    CHECK_EQ_U64(ml_float_to_half(middle - gap), half);
+    CHECK_EQ_U64(ml_float_to_half(-middle - gap), (half + 1) | 0x8000);
+  }
+  CHECK_EQ_U64(ml_float_to_half(1e-30f), 0);
+  CHECK_EQ_U64(ml_float_to_half(1e30f), 0x7c00);
+  CHECK_EQ_U64(ml_float_to_half(-HUGE_VALF), 0xfc00);
+  CHECK((ml_float_to_half(NAN) & 0x7fff) > 0x7c00);
 }
 
 TEST(kernel_matmul_exact) {
