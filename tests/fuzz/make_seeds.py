@@ -1,6 +1,6 @@
 """Writes the inputs that fuzzing begins with: a small model for each feature, and a few importance matrix files.
 
-python3 tests/fuzz/make_seeds.py FOLDER     FOLDER/fuzz_mlb/*, FOLDER/fuzz_step/*, FOLDER/fuzz_imatrix/*
+python3 tests/fuzz/make_seeds.py FOLDER     FOLDER/fuzz_mlb/*, fuzz_step/*, fuzz_tinyloop/*, fuzz_imatrix/*
 """
 
 import struct
@@ -12,6 +12,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 from mlb import OK, Header, validate, write_model
 from tiny import FEATURES, make_tiny
+from tinyloop import random_weights, write_weights
+from tinyloop_layout import Header as LoopHeader
 
 # Control bytes (fuzz_file.h): chunk size - 1, failing allocation, options.
 CONTROLS = [struct.pack("<HBB", *control) for control in ((0xFFFF, 0, 0), (6, 0, 35), (63, 3, 64), (0xFFFF, 0, 106))]
@@ -36,6 +38,17 @@ def write_models(folder: Path) -> None:
             file.write(CONTROLS[number % len(CONTROLS)])
 
 
+def write_loops(folder: Path) -> None:
+    """Every version, both widths, factored and direct."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, (version, bits, factor, pre) in enumerate(((1, 4, 32, 0), (2, 2, 0, 1), (3, 2, 64, 0), (3, 4, 0, 0))):
+        path = folder / f"v{version}-int{bits}-e{factor}"
+        header = LoopHeader(version, 32, 2, 32, 5, factor, pre, 2, bits, 32)
+        write_weights(path, header, random_weights(header))
+        with path.open("ab") as file:
+            file.write(CONTROLS[number])
+
+
 def write_matrices(folder: Path) -> None:
     """Version 1 and, with the sums of one linear layer, version 2."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -51,4 +64,5 @@ def write_matrices(folder: Path) -> None:
 if __name__ == "__main__":
     write_models(Path(sys.argv[1], "fuzz_mlb"))
     write_models(Path(sys.argv[1], "fuzz_step"))
+    write_loops(Path(sys.argv[1], "fuzz_tinyloop"))
     write_matrices(Path(sys.argv[1], "fuzz_imatrix"))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tinyloop
 from mlb import read_model
 from tiny import FEATURES, write_tiny
 
@@ -11,6 +12,7 @@ from oracle.engine import Engine
 from oracle.logit_bounds import Mismatch, compare_emulated, compare_exact
 from oracle.mutations import MUTATIONS, Workshop
 from oracle.reference import logits_of
+from oracle.tinyloop_emulation import emulated_logits
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 GOLDEN = ROOT / "tests" / "golden"
@@ -36,9 +38,15 @@ def questions(tmp_path_factory):
         model = read_model(path)
         tokens = np.random.default_rng(3).integers(0, model.header.vocab, PROMPT).tolist()
         asked.append((path, tokens, logits_of(model, tokens)))
-    return [
+    answers = [
         (*question, logits_of(read_model(question[0]), question[1], quantize_activations=True)) for question in asked
     ]
+    for path in sorted(GOLDEN.glob("tinyloop/*.tinyloop")):
+        model = tinyloop.read_model(path)
+        with np.load(path.with_suffix(".npz")) as golden:
+            tokens, exact = golden["ids"].tolist(), golden[f"loops_{model.header.default_loops}"]
+        answers.append((path, tokens, exact, emulated_logits(model, tokens)))
+    return answers
 
 
 def finds(engine, mode, question):
