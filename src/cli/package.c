@@ -23,22 +23,29 @@ static int join(const char *folder, const char *name, char **path) {
   return DONE;
 }
 
-static int member(const char *folder, const char *name, char **path) {
-  TRY(join(folder, name, path));
-  if (access(*path, F_OK) == 0) return DONE;
-  int code = fail(ML_E_IO, "A model package holds model.mlb and tokenizer.mlt; or name a file.",
-                  "%s is a folder without %s", folder, name);
-  free(*path);
-  *path = NULL;
-  return code;
+/* The file of a folder that has either name; the second may be NULL. */
+static int member(const char *folder, const char *name, const char *other, char **path) {
+  for (int i = 0; i < 2; i++) {
+    const char *tried = i ? other : name;
+    if (!tried) break;
+    TRY(join(folder, tried, path));
+    if (access(*path, F_OK) == 0) return DONE;
+    free(*path);
+    *path = NULL;
+  }
+  return fail(ML_E_IO,
+              "A model package holds model.mlb or model.tinyloop, and tokenizer.mlt; or name a file.",
+              "%s is a folder without %s", folder, name);
 }
 
 int package_model_path(const char *model, char **path) {
-  return is_folder(model) ? member(model, "model.mlb", path) : join(model, NULL, path);
+  return is_folder(model) ? member(model, "model.mlb", "model.tinyloop", path) : join(model, NULL, path);
 }
 
 int package_tokenizer_path(const cli_options *options, char **path) {
   if (options->tokenizer) return join(options->tokenizer, NULL, path);
-  if (options->model && is_folder(options->model)) return member(options->model, "tokenizer.mlt", path);
+  if (options->model && is_folder(options->model)) {
+    return member(options->model, "tokenizer.mlt", NULL, path);
+  }
   return fail_usage("a tokenizer is needed: --tokenizer FILE.mlt, or -m with the folder of a model package");
 }

@@ -1,5 +1,5 @@
-/* package.h - where a model's files are: -m names a .mlb file, or the folder of a model package, as tools/convert.py
- * writes it: model.mlb, tokenizer.mlt and model.json. */
+/* package.h - where a model's files are: -m names a .mlb or .tinyloop file, or the folder of a model package, as
+ * tools/model_package.py describes it: model.mlb or model.tinyloop, tokenizer.mlt and model.json. */
 #ifndef ML_CLI_PACKAGE_H
 #define ML_CLI_PACKAGE_H
 

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from mlb import write_model
 from tiny import make_tiny
+from tinyloop import random_weights, write_weights
+from tinyloop_cli import TINY
 
 BYTES = [mlt.Token(bytes([byte])) for byte in range(256)]
 AB, BOS, END = 256, 257, 258
@@ -113,6 +115,15 @@ def test_tokenizer_of_its_own_goes_before_the_packages(run, package, tokenizer, 
 def test_package_gives_model_and_tokenizer(run, package):
     assert run("-m", package, "--tokenize", "-", stdin=b"abc").ids == [BOS, AB, ord("c")]
     assert run("-m", package, "--info", "--json").json["vocab"] == len(BYTES) + 3
+
+
+def test_package_may_hold_a_tinyloop_model(run, tokenizer, tmp_path):
+    header = replace(TINY, vocab_size=len(BYTES) + 3)
+    write_weights(tmp_path / "model.tinyloop", header, random_weights(header))
+    (tmp_path / "tokenizer.mlt").write_bytes(tokenizer.read_bytes())
+    text = run("-m", tmp_path, "--prompt", "ab", "-n", 5)
+    assert text.code == 0, text.err
+    assert run("-m", tmp_path / "model.tinyloop", "--tokenizer", tokenizer, "--prompt", "ab", "-n", 5).out == text.out
 
 
 def test_bos_is_not_doubled(run, package):
