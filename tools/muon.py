@@ -1,7 +1,7 @@
 """Muon, an optimizer for matrices: momentum whose singular values are all made about 1. Needs torch.
 
-A few steps of Newton and Schulz do it without a decomposition (Jordan and others, 2024). Small models need about half
-the tokens that they need with Adam. Embeddings and vectors are left to Adam.
+A few steps of Newton and Schulz do it without a decomposition (Jordan and others, 2024, who found that models need
+markedly fewer tokens than with Adam). Embeddings and vectors are left to Adam.
 """
 
 from __future__ import annotations

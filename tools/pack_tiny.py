@@ -31,7 +31,7 @@ from train_tiny import Recipe, new_model
 
 LICENSE = "cc0-1.0"
 SOURCE = "krafla-web, tools/train_tiny.py"
-SAMPLING = {"temperature": 0.8, "top_p": 0.95}
+SAMPLING = {"temperature": 0.6, "top_p": 0.9}
 NAMES = {"stories": "Stories", "stories-loop": "Stories (TinyLoop)"}
 
 

@@ -55,6 +55,22 @@ def encode(tokenizer: Tokenizer, stories: list[str], longest: int) -> list[np.nd
     return [ids for ids in encoded if len(ids) <= longest]
 
 
+def save_tokens(path: Path, parts: dict[str, list[np.ndarray]]) -> None:
+    """Encoded stories, by the name of the part that they belong to."""
+    arrays: dict[str, np.ndarray] = {}
+    for name, stories in parts.items():
+        arrays[name] = np.concatenate(stories) if stories else np.zeros(0, np.uint16)
+        arrays[f"{name}_lengths"] = np.array([len(ids) for ids in stories], dtype=np.int64)
+    np.savez(path, **arrays)
+
+
+def load_tokens(path: Path) -> list[list[np.ndarray]]:
+    """The parts of a file of save_tokens."""
+    with np.load(path) as arrays:
+        names = [name for name in arrays.files if not name.endswith("_lengths")]
+        return [np.split(arrays[name], np.cumsum(arrays[f"{name}_lengths"]))[:-1] for name in names]
+
+
 def batches(stories: list[np.ndarray], tokens: int, seed: int) -> Iterator[np.ndarray]:
     """Batches without end: rows of stories, filled up with -1, each of about `tokens` ids. The order is the seed's.
 

@@ -15,6 +15,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tiny_start import begin_by_copying
+
 
 @dataclass(frozen=True)
 class LlamaShape:
@@ -102,10 +104,13 @@ class TinyLlama(nn.Module):
         for name, parameter in self.named_parameters():
             if "embed" in name:
                 nn.init.normal_(parameter, std=0.02, generator=generator)
-            elif "o_proj" in name or "down_proj" in name:
+            elif "down_proj" in name:
                 nn.init.zeros_(parameter)  # a layer begins by adding nothing
             elif parameter.dim() == 2:
                 nn.init.normal_(parameter, std=0.5 * parameter.shape[1] ** -0.5, generator=generator)
+        for layer in self.model.layers:
+            attention = layer.self_attn
+            begin_by_copying(attention.v_proj.weight, attention.o_proj.weight, shape.head_dim, generator)
 
     def forward(self, ids: Tensor) -> Tensor:
         """ids: (batch, positions). Logits (batch, positions, vocab_size)."""

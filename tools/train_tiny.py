@@ -24,18 +24,31 @@ import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional
 
 from muon import Muon
-from story_tokens import batches, encode, in_order, read_stories, save_tokenizer, train_tokenizer
+from story_tokens import (
+    batches,
+    encode,
+    in_order,
+    load_tokens,
+    read_stories,
+    save_tokenizer,
+    save_tokens,
+    train_tokenizer,
+)
 from tiny_llama import LlamaShape, TinyLlama
+from tiny_start import begin_loop
 from tinyloop_layout import Header
 from tinyloop_torch import TinyLoop
 
 LOOPS, LOOP_WEIGHTS = range(1, 9), (3, 3, 3, 3, 2, 2, 1, 1)  # how often each number of loops is drawn
+RARE = 0.01  # of all tokens: the most that a rare one may have
+HELD_OUT = 150  # stories for the reports during training
 
 
 @dataclass(frozen=True)
@@ -43,21 +56,23 @@ class Recipe:
     """How a model is trained; the defaults are those of `stories`."""
 
     kind: str = "stories"
-    steps: int = 2000
-    batch_tokens: int = 4096
+    steps: int = 2200
+    batch_tokens: int = 3072
     longest: int = 384  # ids of a story
     vocab: int = 1536
     matrix_rate: float = 0.02
-    other_rate: float = 0.004
+    other_rate: float = 0.006
     warmup: int = 40
-    decay: float = 0.4  # the part of the steps, at the end, in which the rates fall to 0
+    decay: float = 0.6  # the part of the steps, at the end, in which the rates fall to 0
     quantized_from: float = 1.0  # the part of the steps before weights are rounded in training
+    repeat_weight: float = 3.0  # see weights_of
+    repeat_until: float = 0.636  # the part of the steps in which it counts; later all ids count the same
     seed: int = 1
 
 
 RECIPES = {
     "stories": Recipe(),
-    "stories-loop": Recipe(kind="stories-loop", steps=1600, quantized_from=0.4),
+    "stories-loop": Recipe(kind="stories-loop", steps=1600, quantized_from=0.4, repeat_until=0.625),
 }
 
 
@@ -76,7 +91,9 @@ def new_model(recipe: Recipe) -> nn.Module:
         bits=4,
         group_size=32,
     )
-    return TinyLoop(header, recipe.seed)
+    model = TinyLoop(header, recipe.seed)
+    begin_loop(model, recipe.seed)
+    return model
 
 
 def optimizers(model: nn.Module, recipe: Recipe) -> list[torch.optim.Optimizer]:
@@ -96,12 +113,22 @@ def rate(step: int, recipe: Recipe) -> float:
     return min(1.0, (step + 1) / recipe.warmup, left)
 
 
-def loss_of(model: nn.Module, batch: Tensor, *loops: int) -> tuple[Tensor, int]:
-    """The sum of negative log-likelihoods of all ids but the first of each row, and their number. -1 is no id."""
-    targets = batch[:, 1:]
+def losses_of(model: nn.Module, batch: Tensor, *loops: int) -> Tensor:
+    """Negative log-likelihoods of all ids but the first of each row, flat; 0 for -1, which is no id."""
     logits = model(batch[:, :-1].clamp(min=0), *loops)
-    n = int((targets >= 0).sum())
-    return functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-1, reduction="sum"), n
+    return functional.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten(), ignore_index=-1, reduction="none")
+
+
+def weights_of(batch: Tensor, rare: Tensor, weight: float) -> Tensor:
+    """What each of losses_of counts: 1, `weight` for a rare id that the row has held before, 0 for no id.
+
+    Who is who in a story is told by few of its tokens. Counted like all others they are learned last.
+    """
+    n = batch.shape[1]
+    before = torch.ones(n, n, dtype=torch.bool).tril(-1)
+    repeated = ((batch[:, :, None] == batch[:, None, :]) & before).any(-1) & rare[batch.clamp(min=0)]
+    weights = 1 + (weight - 1) * repeated[:, 1:]
+    return (weights * (batch[:, 1:] >= 0)).flatten()
 
 
 @torch.no_grad()
@@ -109,9 +136,19 @@ def held_out_loss(model: nn.Module, stories: list, *loops: int) -> float:
     """Mean per token over all the stories."""
     total, count = 0.0, 0
     for batch in in_order(stories, 8192):
-        loss, n = loss_of(model, torch.from_numpy(batch), *loops)
-        total, count = total + loss.item(), count + n
+        total += losses_of(model, torch.from_numpy(batch), *loops).sum().item()
+        count += int((batch[:, 1:] >= 0).sum())
     return total / count
+
+
+def prepare(recipe: Recipe, stories: Path, out: Path) -> None:
+    """Makes the tokenizer of a run, unless it has one, and tokens.npz: all stories as ids."""
+    train, held_out = (read_stories(stories / name) for name in ("train.txt", "held-out.txt"))
+    if not (out / "tokenizer.json").exists():
+        save_tokenizer(train_tokenizer(train, recipe.vocab), out)
+    tokenizer = Tokenizer.from_file(str(out / "tokenizer.json"))
+    both = {"train": train, "held_out": held_out[:HELD_OUT]}
+    save_tokens(out / "tokens.npz", {name: encode(tokenizer, texts, recipe.longest) for name, texts in both.items()})
 
 
 class Training:
@@ -120,14 +157,13 @@ class Training:
     def __init__(self, recipe: Recipe, stories: Path, out: Path) -> None:
         self.recipe, self.out = recipe, out
         out.mkdir(parents=True, exist_ok=True)
-        train, held_out = (read_stories(stories / name) for name in ("train.txt", "held-out.txt"))
-        if not (out / "tokenizer.json").exists():
-            save_tokenizer(train_tokenizer(train, recipe.vocab), out)
-        tokenizer = Tokenizer.from_file(str(out / "tokenizer.json"))
-        self.train = encode(tokenizer, train, recipe.longest)
-        self.held_out = encode(tokenizer, held_out[:150], recipe.longest)
+        if not (out / "tokens.npz").exists():
+            prepare(recipe, stories, out)
+        self.train, self.held_out = load_tokens(out / "tokens.npz")
         if not self.train or not self.held_out:
             raise SystemExit(f"train_tiny.py: no story in {stories} has at most {recipe.longest} tokens")
+        counts = np.bincount(np.concatenate(self.train), minlength=recipe.vocab)
+        self.rare = torch.from_numpy(counts < RARE * counts.sum())
         self.model = new_model(recipe)
         self.optimizers = optimizers(self.model, recipe)
         self.step, self.tokens, self.seconds = 0, 0, 0.0
@@ -184,9 +220,11 @@ class Training:
         if recipe.kind == "stories-loop":
             loops = tuple(random.Random(f"{recipe.seed}:loops:{self.step}").choices(LOOPS, LOOP_WEIGHTS))
             self.model.quantized = self.step >= recipe.steps * recipe.quantized_from
-        total, n = loss_of(self.model, batch, *loops)
-        loss = total / n
-        loss.backward()
+        losses = losses_of(self.model, batch, *loops)
+        early = self.step < recipe.steps * recipe.repeat_until
+        weights = weights_of(batch, self.rare, recipe.repeat_weight if early else 1.0)
+        ((losses * weights).sum() / weights.sum()).backward()
+        n = int((batch[:, 1:] >= 0).sum())
         nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         factor = rate(self.step, recipe)
         for optimizer, full in zip(self.optimizers, (recipe.matrix_rate, recipe.other_rate), strict=True):
@@ -195,7 +233,7 @@ class Training:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
         self.tokens += n
-        if not math.isfinite(value := loss.item()):
+        if not math.isfinite(value := losses.sum().item() / n):
             raise SystemExit(f"train_tiny.py: the loss is {value} at step {self.step}")
         return value
 
@@ -203,12 +241,18 @@ class Training:
         row = {"step": self.step, "tokens": self.tokens, "seconds": round(self.seconds, 1), "loss": round(loss, 4)}
         if evaluate:
             row["held_out"] = round(held_out_loss(self.model, self.held_out), 4)
-        with (self.out / "log.jsonl").open("a") as log:
-            log.write(json.dumps(row) + "\n")
+        self.log(row)
         left = self.seconds / self.step * (self.recipe.steps - self.step) / 60
         held_out = f", held out {row['held_out']:.4f}" if evaluate else ""
         pace = f"{self.tokens / self.seconds:.0f} tokens/s, {left:.0f} min left"
         print(f"step {self.step}/{self.recipe.steps}, loss {loss:.4f}{held_out}, {pace}", flush=True)
+
+    def log(self, row: dict[str, float]) -> None:
+        """Adds a line to log.jsonl, in place of those of later steps, which a stopped run may have left."""
+        path = self.out / "log.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
+        kept = [line for line in lines if json.loads(line)["step"] < row["step"]]
+        path.write_text("".join(f"{line}\n" for line in [*kept, json.dumps(row)]))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -223,6 +267,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, metavar="S")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="default 1; the result depends on it")
     parser.add_argument("--restart", action="store_true", help="forget the checkpoint and the log in OUT")
+    parser.add_argument("--prepare", action="store_true", help="make the tokenizer and encode the stories, no more")
     options = parser.parse_args(arguments)
     recipe = RECIPES[options.kind]
     for name in ("steps", "batch_tokens", "seed"):
@@ -230,9 +275,11 @@ def main(arguments: list[str] | None = None) -> int:
             recipe = replace(recipe, **{name: value})
     torch.set_num_threads(options.threads)
     if options.restart:
-        for name in ("checkpoint.pt", "model.pt", "log.jsonl", "tokenizer.json"):
+        for name in ("checkpoint.pt", "model.pt", "log.jsonl", "tokenizer.json", "tokens.npz"):
             (options.out / name).unlink(missing_ok=True)
     training = Training(recipe, options.stories, options.out)
+    if options.prepare:
+        return 0
     training.resume()
     n = sum(parameter.numel() for parameter in training.model.parameters())
     print(f"{n} parameters, {len(training.train)} stories, {sum(map(len, training.train))} tokens", flush=True)

@@ -88,6 +88,31 @@ def test_tokenizer_and_batches(stories):
     assert all(np.array_equal(batch, next(again)) for batch in epoch)
 
 
+def test_rare_ids_that_come_again_count_more():
+    rare = torch.arange(10) != 6
+    batch = torch.tensor([[0, 5, 6, 5, 6, 5, 7, -1], [0, 7, 8, 9, 9, -1, -1, -1]])
+    assert train_tiny.weights_of(batch, rare, 3.0).tolist() == [1, 1, 3, 1, 3, 1, 0, 1, 1, 1, 3, 0, 0, 0]
+    assert train_tiny.weights_of(batch, rare, 1.0).tolist() == [1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("kind", train_tiny.RECIPES)
+def test_attention_begins_as_a_copy(kind):
+    """Looking at one position only, attention gives that position's input, projected."""
+    model = train_tiny.new_model(replace(RECIPE, kind=kind))
+    if kind == "stories":
+        attention = model.model.layers[1].self_attn
+        v, o = attention.v_proj.weight, attention.o_proj.weight
+        v = v.view(2, 8, 32).repeat_interleave(2, dim=0).reshape(32, 32)  # two query heads share each
+    else:
+        v, o = model.blocks[1].wv, model.blocks[1].wo
+    through = (o @ v).detach()
+    values = torch.linalg.eigvalsh((through + through.T) / 2)
+    n = 16 if kind == "stories" else 32
+    assert torch.allclose(through, through.T, atol=1e-5)
+    assert torch.allclose(values[-n:], torch.ones(n), atol=1e-5)
+    assert torch.allclose(values[:-n], torch.zeros(32 - n), atol=1e-5)
+
+
 @pytest.mark.parametrize("kind", train_tiny.RECIPES)
 def test_run_is_resumed_learns_and_becomes_a_package(kind, stories, tmp_path, monkeypatch):
     recipe = replace(RECIPE, kind=kind, quantized_from=0.5)
@@ -119,7 +144,7 @@ def test_run_is_resumed_learns_and_becomes_a_package(kind, stories, tmp_path, mo
 
     rows = [json.loads(line) for line in (tmp_path / "straight/log.jsonl").read_text().splitlines()]
     assert [row["step"] for row in rows] == [10, 20, 30]
-    assert rows[-1]["loss"] < 0.8 * rows[0]["loss"]
+    assert rows[-1]["loss"] < 0.9 * rows[0]["loss"]
     assert rows[-1]["held_out"] < 5
 
     with pytest.raises(SystemExit, match="another recipe"):

@@ -26,8 +26,9 @@ TOP_LEVEL = {
 # Names with a meaning of their own to git, Python, web servers, npm or the reader; elsewhere a name is one file.
 SHARED_NAMES = {"README.md", "__init__.py", "conftest.py", "ruff.toml", "index.html", ".gitignore"}
 SHARED_NAMES |= {"package.json", "package-lock.json"}
-DATA_FOLDERS = ("tests/golden", "tests/fuzz/corpus")
+DATA_FOLDERS = ("tests/golden", "tests/fuzz/corpus", "examples/models")
 MAX_LINES = 800
+MAX_DATA_BYTES = 2_600_000  # of one file
 
 # Written so that this file does not hold what it looks for.
 MACHINE_PATH = re.compile(r"(?<![\w.$}/])(?<!\w\")/(?:wor[k]|roo[t]|hom[e]|tm[p]|User[s])/")
@@ -51,6 +52,13 @@ TEXTS = [path for path in project_files() if not is_data(path)]
 def found(pattern: re.Pattern[str], path: Path) -> list[str]:
     lines = text_of(path).splitlines()
     return [f"{path}:{number}: {line.strip()}" for number, line in enumerate(lines, 1) if pattern.search(line)]
+
+
+def test_binary_files_are_data_and_small() -> None:
+    binary = [path for path in project_files() if b"\0" in (ROOT / path).read_bytes()]
+    assert binary
+    assert [path for path in binary if not is_data(path)] == []
+    assert [path for path in binary if (ROOT / path).stat().st_size > MAX_DATA_BYTES] == []
 
 
 def test_top_level_is_fixed() -> None:
