@@ -240,6 +240,12 @@ build/packages: tests/js/make_packages.py tools/tiny.py $(wildcard tests/golden/
 	$(say) MAKE $@
 	$(Q)build/venv/bin/python $< $@ && touch $@
 
+# The page and what it is bundled from; the package's own files are among them.
+page_sources := $(filter-out web/serve.mjs,$(wildcard web/*)) $(wildcard js/*.js) package-lock.json
+build/web/index.html: $(page_sources) $(wasms:%=build/wasm/%.wasm)
+	$(say) PAGE $(@D)
+	$(Q)node web/build.mjs
+
 FORCE:
 .PHONY: FORCE
 .SECONDARY:
@@ -247,7 +253,7 @@ FORCE:
 # ---------------------------------------------------------------- targets
 
 .PHONY: replay-native replay-m32
-.PHONY: help native wasm demo check test bench hf ids tokenizers models parity fuzz fuzz-programs goldens format lint clean
+.PHONY: help native wasm page demo native-demo check test bench hf ids tokenizers models parity fuzz fuzz-programs goldens format lint clean
 .PHONY: machine-to-build machine-to-test machine-to-cross machine-to-wasm machine-to-browse machine-to-package machine-to-bench venv venv-hf
 
 help: ## this list
@@ -258,7 +264,15 @@ native: build/native/ml_run build/native/libml.a ## build/native/ml_run and buil
 wasm: machine-to-wasm ## build/wasm/*.wasm: the modules for browsers and Node
 	@$(MAKE) --no-print-directory $(wasms:%=build/wasm/%.wasm)
 
-demo: machine-to-build venv ## make a small model with random weights, look at it, and generate with it
+page: machine-to-package ## build/web: the chat page, as any static host can serve it
+	@$(MAKE) --no-print-directory build/web/index.html
+
+# MODEL=bundled fetches nothing. PORT and HOST choose where the page is; by default a free port of this machine alone.
+MODEL := smollm2
+demo: page ## a chat page with SmolLM2 in it: builds, fetches and serves it; MODEL=bundled, PORT=..., HOST=...
+	@PORT=$(PORT) HOST=$(HOST) tools/demo.sh $(MODEL)
+
+native-demo: machine-to-build venv ## make a small model with random weights, look at it, and generate with it
 	@$(MAKE) --no-print-directory native
 	@mkdir -p build/demo
 	build/venv/bin/python tools/mlb.py tiny llama --output build/demo/llama.mlb
@@ -309,8 +323,8 @@ goldens: machine-to-build venv-hf ## make the golden files anew (tests/golden); 
 	build/venv-hf/bin/python tests/oracle/make_goldens.py
 	build/venv-hf/bin/python tests/oracle/make_tinyloop_goldens.py
 
-prettier := node_modules/.bin/prettier --log-level warn js tests/js tests/browser tools/*.js package.json
-eslint   := node_modules/.bin/eslint -c tools/eslint.config.js js tests/js tests/browser
+prettier := node_modules/.bin/prettier --log-level warn js web tests/js tests/browser tools/*.js package.json
+eslint   := node_modules/.bin/eslint -c tools/eslint.config.js js web tests/js tests/browser
 
 format: machine-to-test venv ## rewrite C, Python and JavaScript in the house style
 	$(Q)tools/setup-npm.sh

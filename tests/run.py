@@ -269,6 +269,15 @@ def on_wasm() -> list[Suite]:
             (*MODULES, "native"),
             "chromium",
         ),
+        Suite(
+            "visitor",
+            "the demo page in Chromium, with SmolLM2",
+            ALL,
+            node_tests("tests/browser/visitor.test.mjs"),
+            ("build/web/index.html", "build/packages"),
+            "chromium",
+            20,
+        ),
     ]
     for build in WASMS:
         unit, checkasm = f"build/{build}/test_unit.mjs", f"build/{build}/checkasm.mjs"

@@ -37,7 +37,11 @@ export default [
       },
     },
   },
-  { files: ['tests/js/**', 'tools/**', 'js/cli.js', 'examples/**'], languageOptions: { globals: globals.node } },
+  { files: ['web/**/*.js'], languageOptions: { globals: globals.browser } },
+  {
+    files: ['tests/js/**', 'tools/**', 'web/*.mjs', 'js/cli.js', 'examples/**'],
+    languageOptions: { globals: globals.node },
+  },
   {
     files: ['tests/browser/**', 'examples/**'],
     languageOptions: { globals: { ...globals.node, ...globals.browser, ...globals.worker } },

@@ -48,6 +48,8 @@ function serve({ isolated, extra }) {
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
 }
 
+export const launchChromium = () => chromium.launch({ executablePath: '/usr/bin/chromium', args: ARGUMENTS });
+
 /**
  * Opens an empty page, calls `use(page)`, and closes everything.
  * @param {{ isolated?: boolean, extra?: Record<string, string> }} options isolated: with shared memory
@@ -56,7 +58,7 @@ export async function withPage(options, use) {
   const server = await serve({ isolated: true, extra: {}, ...options });
   let browser;
   try {
-    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ARGUMENTS });
+    browser = await launchChromium();
     const page = await browser.newPage();
     page.on('console', (message) => console.log(`page: ${message.text()}`));
     await page.goto(`http://127.0.0.1:${server.address().port}/`);
