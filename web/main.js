@@ -11,6 +11,7 @@ import { SettingsPanel } from './settings_panel.js';
 import { button, element, Transcript } from './transcript.js';
 
 const WASM = new URL('wasm/', document.baseURI);
+const NO_ANSWER = 'The model had nothing to say.';
 const byId = (id) => document.getElementById(id);
 const [text, send, stop] = ['text', 'send', 'stop'].map(byId);
 
@@ -159,6 +160,7 @@ async function answer() {
   const current = conversation;
   const run = { tokens: 0, since: 0 };
   setAnswering(true);
+  transcript.wait();
   announce(current.isChat ? 'Answering.' : 'Writing.');
   let failure;
   let entry;
@@ -180,9 +182,9 @@ async function answer() {
   setAnswering(false);
   if (current.entries.length === 0) return;
   if (entry) transcript.finish({ onRegenerate: regenerate, onCopy: copy });
-  else transcript.offerAgain(regenerate, undefined, failure ? '' : 'There was no answer.');
+  else transcript.offerAgain(regenerate, undefined, failure ? '' : NO_ANSWER);
   if (failure) failed(failure);
-  else announce(entry ? `${entry.finish === 'stopped' ? 'Stopped' : 'Answer'}: ${entry.text}` : 'There was no answer.');
+  else announce(entry ? `${entry.finish === 'stopped' ? 'Stopped' : 'Answer'}: ${entry.text}` : NO_ANSWER);
 }
 
 function countToken(run) {

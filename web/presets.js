@@ -37,5 +37,5 @@ export function presetFor({ name = '', hasChatTemplate, sampling = {} }) {
 export function ideasFor({ hasChatTemplate }) {
   return hasChatTemplate
     ? ['What is the capital of France?', 'Write a short poem about rain.', 'Name three fruits.']
-    : ['Once upon a time', 'One day, a little girl', 'The dog was sad because'];
+    : ['Once upon a time', 'One day, a little fox', 'There was a careful girl'];
 }

@@ -7,6 +7,7 @@ import { renderMarkdown } from './markdown.js';
 const RENDER_SHARE = 5; // a rendering takes at most one part in six of the time
 const NEAR_END = 80; // pixels; who has scrolled further up wants to read there
 
+const THE_END = 'The end. Clear begins another one.'; // of a text; an answer is just an answer
 const FINISHES = {
   length: 'It ended at a limit: of the length (Settings), or of the context.',
   stopped: 'Stopped.',
@@ -55,6 +56,13 @@ export class Transcript {
     if (entry.role === 'assistant') this.#grow(entry, body, article);
   }
 
+  /** An answer has been asked for, and nothing of it is there yet. */
+  wait() {
+    this.#dropActions();
+    this.#root.append(element('p', [element('span', '', 'caret')], 'waiting'));
+    this.#toEnd(true);
+  }
+
   #grow(entry, body, article) {
     article.setAttribute('aria-busy', 'true');
     body.append(element('span', '', 'caret'));
@@ -99,8 +107,12 @@ export class Transcript {
     this.offerAgain(
       onRegenerate,
       growing.entry.text && (() => onCopy(growing.entry.text)),
-      FINISHES[growing.entry.finish],
+      this.#noteOf(growing.entry),
     );
+  }
+
+  #noteOf({ finish }) {
+    return finish === 'stop' && !this.#isChat ? THE_END : FINISHES[finish];
   }
 
   /** Buttons below the last entry. */
@@ -122,7 +134,7 @@ export class Transcript {
   }
 
   #dropActions() {
-    this.#root.querySelector('.actions')?.remove();
+    this.#root.querySelector('.actions, .waiting')?.remove();
   }
 
   #fill(body, entry) {

@@ -52,8 +52,8 @@ export class Visitor {
   /** Types, and sends by the keyboard. */
   async say(words) {
     await this.page.locator('#text').fill(words);
+    await this.page.evaluate(() => document.querySelector('.actions')?.setAttribute('data-before', ''));
     await this.page.keyboard.press('Enter');
-    await this.waitFor('#stop', 5_000);
   }
 
   /** Says something, waits for the whole answer and gives its text. */
@@ -63,7 +63,7 @@ export class Visitor {
   }
 
   async answer(timeout = 120_000) {
-    await this.waitFor('.actions', timeout);
+    await this.waitFor('.actions:not([data-before])', timeout);
     return this.page.locator('article.assistant .body').last().textContent();
   }
 
@@ -74,6 +74,13 @@ export class Visitor {
       return (last?.textContent.length ?? 0) >= length;
     };
     await this.page.waitForFunction(longEnough, n, { timeout: 30_000 });
+  }
+
+  /** Changes one of the settings, by its name in web/presets.js. */
+  async setting(name, value) {
+    await this.page.getByRole('button', { name: 'Settings' }).click();
+    await this.page.locator(`#setting-${name}`).fill(value);
+    await this.page.getByRole('button', { name: 'Done' }).click();
   }
 
   entries() {
