@@ -271,9 +271,9 @@ def on_wasm() -> list[Suite]:
         ),
         Suite(
             "visitor",
-            "the demo page in Chromium, with SmolLM2",
+            "the demo page in Chromium and Firefox, with SmolLM2",
             ALL,
-            node_tests("tests/browser/visitor.test.mjs"),
+            node_tests("tests/browser/visitor.test.mjs", "tests/browser/firefox.test.mjs"),
             ("build/web/index.html", "build/packages"),
             "chromium",
             20,

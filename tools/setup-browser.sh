@@ -3,7 +3,7 @@
 #
 #   tools/setup-browser.sh node   tests/node_modules, from tests/package-lock.json: a Node that has relaxed SIMD, and the
 #                                 driver for browsers (npm comes from apt if there is none)
-#   tools/setup-browser.sh        the same, and Chromium from apt
+#   tools/setup-browser.sh        the same, and Chromium and, where apt has it, Firefox ESR
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,7 +25,9 @@ fail() {
 missing() {
   have node || echo nodejs
   have npm || echo npm
-  [ "$scope" = node ] || have chromium || echo chromium
+  [ "$scope" = browser ] || return 0
+  have chromium || echo chromium
+  have firefox-esr || ! apt-cache show firefox-esr >/dev/null 2>&1 || echo firefox-esr
 }
 
 modules_are_there() { cmp -s "$lock" "$stamp"; }
@@ -41,15 +43,15 @@ fi
 : >"$log"
 
 if [ -n "$(missing)" ]; then
-  read -r -a packages <<<"$(missing | xargs)"
-  have apt-get || fail "missing: ${packages[*]}. Only apt is known here; install their like and run again"
+  have apt-get || fail "missing: $(missing | xargs). Only apt is known here; install their like and run again"
   as_root=()
   if [ "$(id -u)" != 0 ]; then
-    have sudo || fail "missing: ${packages[*]}. Neither root nor sudo here; have them installed and run again"
+    have sudo || fail "missing: $(missing | xargs). Neither root nor sudo here; have them installed and run again"
     as_root=(sudo)
   fi
   apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 "$@" >>"$log" 2>&1; }
   apt update || echo "apt-get update failed; going on with the lists of last time" >>"$log"
+  read -r -a packages <<<"$(missing | xargs)"
   echo "installing ${packages[*]} (log: $log)"
   apt install -y --no-install-recommends "${packages[@]}" || {
     tail -n 20 "$log" >&2

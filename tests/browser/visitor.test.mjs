@@ -126,6 +126,7 @@ test('SmolLM2 answers, remembers, is stopped and asked again', async (t) => {
 
     await t.test('the page stays quick while it answers', async () => {
       await page.locator('#clear').click();
+      await visitor.setting('maxTokens', '150');
       await page.evaluate(() => {
         globalThis.blocked = [];
         new PerformanceObserver((list) => {
