@@ -7,12 +7,14 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import test, { after, before } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { launchChromium } from './chromium.mjs';
 import axe from 'axe-core';
 import { build } from 'esbuild';
 import { ROOT, Visitor, filesOf, startServer } from './demo_page.mjs';
 
-const SMOLLM2 = path.join(ROOT, 'build/models/smollm2-135m-q4');
+const FETCHED = ['build/models', 'build/visitor/models'].map((folder) => path.join(ROOT, folder, 'smollm2-135m-q4'));
+const SMOLLM2 = FETCHED.find((folder) => fs.existsSync(path.join(folder, 'model.json'))) ?? FETCHED.at(-1);
 const BUNDLED = path.join(ROOT, 'examples/models/stories');
 const DESKTOP = { viewport: { width: 1280, height: 800 } };
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
@@ -38,10 +40,14 @@ async function visit({ open, models, isolated, context = DESKTOP, errorsExpected
   }
 }
 
-/** Skips where the model cannot be had. */
+/**
+ * Skips where the model cannot be had. What is fetched here lies apart from build/models, where other suites would find it
+ * in the midst of their work, and take longer.
+ */
 function needSmolLM2(t) {
+  if (fs.existsSync(path.join(SMOLLM2, 'model.json'))) return true;
   try {
-    const command = ['tools/fetch_models.py', 'smollm2-135m', '--variants', 'q4'];
+    const command = ['tools/fetch_models.py', 'smollm2-135m', '--variants', 'q4', '--folder', path.dirname(SMOLLM2)];
     execFileSync('build/venv/bin/python', command, { cwd: ROOT, stdio: ['ignore', 'ignore', 'pipe'] });
   } catch (error) {
     t.skip(
@@ -390,6 +396,36 @@ test('the server: headers, ranges, revalidation, nothing outside its folders', a
     assert.equal((await fetch(server.address, { method: 'POST' })).status, 405);
   } finally {
     assert.equal(await server.stop(), 0);
+  }
+});
+
+test('what a visit takes, before the model: 250 kB compressed at most, and one wasm module', async (t) => {
+  const server = await startServer({ models: { tiny: tinyPackage('llama') }, open: 'tiny' });
+  const session = await browser.newContext(DESKTOP);
+  try {
+    const visitor = new Visitor(await session.newPage());
+    const bodies = new Map(); // path to size; a file that is asked for twice comes from the cache
+    const received = [];
+    visitor.page.context().on('response', (response) => {
+      const { pathname } = new URL(response.url());
+      if (pathname.startsWith('/models/')) return;
+      received.push(response.body().then((body) => bodies.set(pathname, gzipSync(body, { level: 9 }).length)));
+    });
+    await visitor.page.goto(server.address);
+    await visitor.waitForModel();
+    await Promise.all(received);
+    const names = [...bodies.keys()];
+    assert.deepEqual(
+      ['/', '/main.js', '/worker.js', '/chat.css'].filter((name) => !bodies.has(name)),
+      [],
+    );
+    assert.equal(names.filter((name) => name.endsWith('.wasm')).length, 1, names.join(' '));
+    const total = [...bodies.values()].reduce((a, b) => a + b);
+    t.diagnostic(`${total} bytes in ${names.length} files`);
+    assert.ok(total < 250_000, `${total} bytes: ${names.join(' ')}`);
+  } finally {
+    await session.close();
+    await server.stop();
   }
 });
 
