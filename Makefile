@@ -246,6 +246,11 @@ build/web/index.html: $(page_sources) $(wasms:%=build/wasm/%.wasm)
 	$(say) PAGE $(@D)
 	$(Q)node web/build.mjs
 
+# The npm package, and its tarball.
+build/package/package.json: tools/build_dist.js $(wildcard js/*) package.json package-lock.json README.md LICENSE $(wasms:%=build/wasm/%.wasm)
+	$(say) MAKE $(@D)
+	$(Q)node tools/build_dist.js
+
 FORCE:
 .PHONY: FORCE
 .SECONDARY:
@@ -253,7 +258,7 @@ FORCE:
 # ---------------------------------------------------------------- targets
 
 .PHONY: replay-native replay-m32
-.PHONY: help native wasm page demo native-demo check test bench hf ids tokenizers models parity fuzz fuzz-programs goldens format lint clean
+.PHONY: help native wasm dist page demo native-demo check test bench hf ids tokenizers models parity fuzz fuzz-programs goldens format lint clean
 .PHONY: machine-to-build machine-to-test machine-to-cross machine-to-wasm machine-to-browse machine-to-package machine-to-bench venv venv-hf
 
 help: ## this list
@@ -263,6 +268,10 @@ native: build/native/ml_run build/native/libml.a ## build/native/ml_run and buil
 
 wasm: machine-to-wasm ## build/wasm/*.wasm: the modules for browsers and Node
 	@$(MAKE) --no-print-directory $(wasms:%=build/wasm/%.wasm)
+
+dist: machine-to-package ## build/krafla-web-*.tgz: the npm package
+	@$(MAKE) --no-print-directory build/package/package.json
+	$(Q)cd build && npm pack --silent ./package
 
 page: machine-to-package ## build/web: the chat page, as any static host can serve it
 	@$(MAKE) --no-print-directory build/web/index.html

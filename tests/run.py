@@ -263,10 +263,10 @@ def on_wasm() -> list[Suite]:
         Suite("package", "the npm package in Node", ALL, node_tests(*PACKAGE_TESTS), PACKAGE_TARGETS, "npm"),
         Suite(
             "browser",
-            "wasm modules in Chromium",
+            "wasm modules and the npm package in Chromium",
             ALL,
-            node_tests("tests/browser/chromium.test.mjs"),
-            (*MODULES, "native"),
+            node_tests("tests/browser/chromium.test.mjs", "tests/browser/package.test.mjs"),
+            (*MODULES, *PACKAGE_TARGETS),
             "chromium",
         ),
         Suite(
@@ -307,9 +307,10 @@ NODE = next((path for path in ("tests/node_modules/.bin/node",) if (ROOT / path)
 ON_NODE = (NODE, "tests/js/wasm_program.mjs")
 JS_TESTS = tuple(f"tests/js/{name}.test.mjs" for name in ("modules", "engine", "relaxed_trial", "bench"))
 CHECKASM = "build/native/checkasm"
-PACKAGE_TESTS = tuple(f"tests/js/{name}.test.mjs" for name in ("generate", "chat", "source", "lifecycle"))
+PACKAGE_TESTS = ("generate", "chat", "source", "lifecycle", "tarball", "cli", "examples")
+PACKAGE_TESTS = tuple(f"tests/js/{name}.test.mjs" for name in PACKAGE_TESTS)
 MODULES = tuple(f"build/wasm/{build}.wasm" for build in WASMS)
-PACKAGE_TARGETS = (*MODULES, "native", "build/packages")
+PACKAGE_TARGETS = ("build/package/package.json", "native", "build/packages")
 PARITY_TARGETS = ("native", *(("build/arm64/ml_run",) if why_not("arm64") is None else ()))
 PARITY_TARGETS += MODULES if why_not("simd128") is None else ()
 PYTHON_TARGETS = ("native", "build/native/quantize_driver")

@@ -12,7 +12,7 @@ function answer(request, response, bytes, { ranges = true, limit = Infinity, end
   const range = ranges && /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '');
   const [from, to] = range ? [Number(range[1]), range[2] ? Number(range[2]) + 1 : bytes.length] : [0, bytes.length];
   const part = bytes.subarray(from, Math.min(to, bytes.length));
-  const all = { 'Content-Length': part.length, 'Access-Control-Allow-Origin': '*', ...headers };
+  const all = { 'Content-Length': part.length, ...headers };
   if (etag) all.ETag = etag;
   if (range) all['Content-Range'] = `bytes ${from}-${from + part.length - 1}/${bytes.length}`;
   for (const [name, value] of Object.entries(all)) if (value === undefined) delete all[name];
@@ -70,6 +70,7 @@ const FAULTS = {
 export async function startFaultServer(folder) {
   const visits = new Map();
   const server = http.createServer((request, response) => {
+    response.setHeader('Access-Control-Allow-Origin', '*');
     const [, fault, ...rest] = new URL(request.url, 'http://localhost').pathname.split('/');
     const file = path.join(folder, ...rest);
     if (!FAULTS[fault] || !fs.existsSync(file)) return void response.writeHead(404).end();

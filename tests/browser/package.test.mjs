@@ -1,0 +1,100 @@
+// The package as a page has it: dist/ under a strict policy, in a worker and in the page's own thread, with and without
+// shared memory. Texts and ids are those of native ml_run.
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { nativeIds } from '../js/skins.mjs';
+import { startFaultServer } from '../js/fault_server.mjs';
+import { withPage } from './chromium.mjs';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const IDS = [3, 5, 7, 11];
+
+/** Runs `use(api, parameters)` in a page, where api is what the package exports. */
+const inPage = (page, use, parameters) =>
+  page.evaluate(
+    async ([source, given]) => {
+      const api = await import('/build/package/dist/index.js');
+      // The policy forbids eval, so the function comes as a file.
+      const { default: body } = await import(`/functions/${source}.mjs`);
+      return body(api, given);
+    },
+    [use, parameters],
+  );
+
+const TASKS = Object.fromEntries(
+  ['generate', 'streams', 'aborts', 'dies', 'dying_worker', 'sources', 'responsive'].map((name) => [
+    `/functions/${name}.mjs`,
+    `${ROOT}tests/browser/tasks/${name}.mjs`,
+  ]),
+);
+
+for (const isolated of [false, true])
+  test(`greedy ids are the native ones, ${isolated ? 'with' : 'without'} isolation`, async () => {
+    await withPage({ isolated, extra: TASKS }, async (page) => {
+      for (const worker of [true, false])
+        for (const name of ['llama', 'hybrid', 'window']) {
+          const options = { worker, threads: isolated ? 2 : undefined };
+          const { tokens, info } = await inPage(page, 'generate', { name, ids: IDS, options });
+          assert.deepEqual(tokens, nativeIds(name, IDS, 20).slice(0, tokens.length));
+          assert.ok(tokens.length > 0);
+          assert.equal(info.build, isolated ? 'relaxed-threads' : 'relaxed');
+          assert.equal(info.threads, isolated ? 2 : 1);
+        }
+      const forced = await inPage(page, 'generate', { name: 'llama', ids: IDS, options: { build: 'simd128' } });
+      assert.equal(forced.info.build, 'simd128');
+      assert.deepEqual(forced.tokens, nativeIds('llama', IDS, 20).slice(0, forced.tokens.length));
+    });
+  });
+
+test('pieces, chats, stops and aborts', async () => {
+  await withPage({ isolated: false, extra: TASKS }, async (page) => {
+    for (const worker of [true, false]) {
+      const streamed = await inPage(page, 'streams', { worker });
+      assert.equal(streamed.pieces.join(''), streamed.text);
+      assert.deepEqual(streamed.roles, ['system', 'user', 'assistant']);
+      assert.equal(streamed.stopped, 'stopped');
+      const aborted = await inPage(page, 'aborts', { worker });
+      assert.deepEqual(aborted.name, 'AbortError');
+      assert.ok(aborted.ms < 250, `${aborted.ms} ms`);
+      assert.ok(aborted.after > 0);
+    }
+  });
+});
+
+test('a worker that is gone, and one that cannot be loaded, reject', async () => {
+  await withPage({ isolated: false, extra: TASKS }, async (page) => {
+    const { gone, missing } = await inPage(page, 'dies', {});
+    assert.deepEqual([gone, missing], ['KRAFLA_E_WORKER', 'KRAFLA_E_WORKER']);
+  });
+});
+
+test('files that are dropped, bytes, streams, and a server that errs', async () => {
+  const server = await startFaultServer(`${ROOT}build/packages`);
+  try {
+    await withPage({ isolated: false, extra: TASKS, connect: server.url }, async (page) => {
+      const outcomes = await inPage(page, 'sources', { faults: server.url });
+      const { dropped, bytes, stream, cut, ...failures } = outcomes;
+      assert.deepEqual([dropped, bytes, stream, cut], Array(4).fill('8 tokens'));
+      assert.deepEqual(failures, {
+        html: 'KRAFLA_E_CONTENT',
+        404: 'KRAFLA_E_HTTP',
+        500: 'KRAFLA_E_HTTP',
+        short: 'KRAFLA_E_LENGTH',
+        stall: 'KRAFLA_E_STALLED',
+        flipped: 'KRAFLA_E_INTEGRITY',
+        nowhere: 'KRAFLA_E_NETWORK',
+      });
+    });
+  } finally {
+    server.close();
+  }
+});
+
+test('the page stays free while a worker generates', async () => {
+  await withPage({ isolated: true, extra: TASKS }, async (page) => {
+    const { longest, tokens } = await inPage(page, 'responsive', {});
+    assert.ok(tokens > 100);
+    assert.ok(longest < 50, `the page stood still for ${longest} ms`);
+  });
+});

@@ -1,0 +1,4 @@
+// A worker that ends itself after a while, of which no browser tells the page.
+import '/build/package/dist/worker.js';
+
+setTimeout(() => self.close(), 700);
