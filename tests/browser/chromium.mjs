@@ -29,10 +29,10 @@ const ARGUMENTS = [
 ];
 
 /** Serves files of the checkout, and those of `extra` (path on the server: path on disk). */
-function serve({ isolated, extra, connect }) {
+function serve({ isolated, extra, connect, policy: strict = POLICY }) {
   const server = http.createServer((request, response) => {
     const { pathname } = new URL(request.url, 'http://localhost');
-    const policy = connect ? `${POLICY} ${connect} http://127.0.0.1:1` : POLICY;
+    const policy = connect ? `${strict} ${connect} http://127.0.0.1:1` : strict;
     const headers = { 'Content-Security-Policy': policy, ...(isolated ? ISOLATION : {}) };
     if (pathname === '/') {
       response.writeHead(200, { ...headers, 'Content-Type': 'text/html' }).end('<!doctype html><title>test</title>');
@@ -53,7 +53,7 @@ export const launchChromium = () => chromium.launch({ executablePath: '/usr/bin/
 
 /**
  * Opens an empty page, calls `use(page)`, and closes everything.
- * @param {{ isolated?: boolean, extra?: Record<string, string>, connect?: string }} options isolated: with shared memory;
+ * @param {{ isolated?: boolean, extra?: Record<string, string>, connect?: string, policy?: string }} options isolated: with shared memory;
  *   connect: another server that the page may ask
  */
 export async function withPage(options, use) {

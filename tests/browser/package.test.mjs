@@ -98,3 +98,12 @@ test('the page stays free while a worker generates', async () => {
     assert.ok(longest < 50, `the page stood still for ${longest} ms`);
   });
 });
+
+test('examples/page.html goes on with its text', async () => {
+  await withPage({ isolated: false, policy: "default-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'" }, async (page) => {
+    await page.goto(new URL('/examples/page.html?model=/build/packages/llama/', page.url()).href);
+    await page.click('button');
+    await page.waitForFunction(() => document.querySelector('pre').textContent.length > 20);
+    assert.doesNotMatch(await page.textContent('pre'), /of \d+ bytes/);
+  });
+});

@@ -67,3 +67,34 @@ def import_problems(path: Path, text: str, test_modules: Iterable[str]) -> list[
     return [
         f"{path}: a tool must not import {name}" for name in IMPORT.findall(text) if name.partition(".")[0] in forbidden
     ]
+
+
+# JavaScript's rooms, from below: a file may import what stands before it, and what stands in its own line.
+JS_LAYERS = (
+    ("errors.js", "platform.js", "stops.js", "turns.js", "assets.js"),
+    ("options.js", "handles.js", "rpc.js", "digest.js", "manifest.js", "template.js", "answer.js", "builds.js"),
+    ("heap.js", "timeline.js", "download.js", "chat.js"),
+    ("thread.js", "source.js", "generation.js", "model.js"),
+    ("load.js", "core.js"),
+    ("service.js",),
+    ("worker.js", "host.js"),
+    ("index.js",),
+    ("cli.js",),
+)
+JS_IMPORT = re.compile(r"""(?:\bfrom|\bimport)\s*\(?\s*['"]([^'"]+)['"]""")
+JS_LIBRARIES = {"@huggingface/jinja": "template.js", "@noble/hashes/sha2.js": "digest.js"}
+
+
+def js_import_problems(name: str, text: str) -> list[str]:
+    """What is wrong with the imports of one file of js/."""
+    layer_of = {file: layer for layer, files in enumerate(JS_LAYERS) for file in files}
+    if name not in layer_of:
+        return [f"js/{name} is in no layer of JS_LAYERS"]
+    problems = []
+    for target in JS_IMPORT.findall(re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)):
+        if target in JS_LIBRARIES:
+            if JS_LIBRARIES[target] != name:
+                problems.append(f"js/{name} must not import {target}")
+        elif target.removeprefix("./") not in layer_of or layer_of[target.removeprefix("./")] > layer_of[name]:
+            problems.append(f"js/{name} must not import {target}")
+    return problems

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from repo_files import c_code, files_below, text_of
-from room_rules import BELOW, import_problems, include_problems
+from room_rules import BELOW, JS_LAYERS, import_problems, include_problems, js_import_problems
 
 SOURCES = files_below("src", ".c", ".h")
 TOOLS = files_below("tools", ".py")
@@ -57,6 +57,33 @@ def test_a_right_include_passes(path: str, code: str) -> None:
 @pytest.mark.parametrize("line", ["from conftest import ROOT", "import tests.oracle", "    import oracle_case"])
 def test_a_wrong_import_is_caught(line: str) -> None:
     assert len(import_problems(Path("tools/mlb.py"), f"import re\n{line}\n", ["oracle_case"])) == 1
+
+
+JS_FILES = [path for path in files_below("js", ".js") if len(path.parts) == 2]
+
+
+@pytest.mark.parametrize("path", JS_FILES, ids=str)
+def test_imports_of_javascript_go_down(path: Path) -> None:
+    assert js_import_problems(path.name, text_of(path)) == []
+
+
+def test_every_layer_of_javascript_is_there() -> None:
+    assert {name for layer in JS_LAYERS for name in layer} == {path.name for path in JS_FILES}
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("heap.js", "import { Core } from './core.js';"),
+        ("model.js", "export * from './index.js';"),
+        ("core.js", "const s = await import('./service.js');"),
+        ("host.js", "import fs from 'node:fs';"),
+        ("chat.js", 'import { Template } from "@huggingface/jinja";'),
+        ("other.js", ""),
+    ],
+)
+def test_a_wrong_import_of_javascript_is_caught(name: str, code: str) -> None:
+    assert len(js_import_problems(name, code)) == 1
 
 
 def test_every_folder_of_src_is_a_known_room() -> None:

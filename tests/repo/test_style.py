@@ -44,7 +44,7 @@ def node_tool(name: str) -> str:
     return str(tool)
 
 
-JAVASCRIPT = ("js", "tests/js", "tests/browser")
+JAVASCRIPT = ("js", "tests/js", "tests/browser", "examples")
 
 
 def test_javascript_is_formatted() -> None:
