@@ -181,6 +181,8 @@ async function talk(model, values) {
     prompt: '> ',
   });
   lines.on('SIGINT', () => process.emit('SIGINT'));
+  let isOpen = true;
+  lines.on('close', () => (isOpen = false)); // the last lines come after it
   let leave = onInterrupt(() => lines.close());
   lines.prompt();
   for await (const line of lines) {
@@ -189,7 +191,7 @@ async function talk(model, values) {
       await show(chat.send(line), values);
       leave = onInterrupt(() => lines.close());
     }
-    lines.prompt();
+    if (isOpen) lines.prompt();
   }
   leave();
 }
