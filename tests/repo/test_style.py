@@ -44,14 +44,14 @@ def node_tool(name: str) -> str:
     return str(tool)
 
 
-JAVASCRIPT = ("js", "tests/js", "tests/browser", "examples")
+JAVASCRIPT = ("js", "web", "tests/js", "tests/browser")
 
 
 def test_javascript_is_formatted() -> None:
-    result = run(node_tool("prettier"), "--check", "--log-level", "warn", *JAVASCRIPT)
+    result = run(node_tool("prettier"), "--check", "--log-level", "warn", *JAVASCRIPT, "examples/*.{mjs,html}")
     assert result.returncode == 0, f"run `make format`\n{result.stdout}{result.stderr}"
 
 
 def test_javascript_is_clean() -> None:
-    result = run(node_tool("eslint"), "-c", "tools/eslint.config.js", *JAVASCRIPT)
+    result = run(node_tool("eslint"), "-c", "tools/eslint.config.js", *JAVASCRIPT, "examples/*.mjs")
     assert result.returncode == 0, result.stdout + result.stderr
