@@ -9,9 +9,9 @@
 kernels, weights packed, one thread, the whole prompt at once, are what all others must equal. A difference is a failure
 that names the first stage in which it shows: the earliest position, then the earliest layer, then the earliest stage.
 
-Models are those of every feature in tools/tiny.py, the goldens, and the real ones that tools/fetch_models.py has left
-in build/models. One test is one model on one kernel table of one runner, in all ways. The last line is
-"N passed, N failed, N skipped".
+Models are those of every feature in tools/tiny.py, the goldens, the trained ones of examples/models, and the real ones
+that tools/fetch_models.py has left in build/models. One test is one model on one kernel table of one runner, in all
+ways. The last line is "N passed, N failed, N skipped".
 """
 
 from __future__ import annotations
@@ -124,6 +124,9 @@ def find_models(folder: Path) -> list[Model]:
         models.append(Model(f"golden/{path.stem}", path, TINY_IDS))
     for path in sorted((ROOT / "tests/golden/tinyloop").glob("*.tinyloop")):
         models.append(Model(f"tinyloop/{path.stem}", path, TINY_IDS))
+    for path in sorted((ROOT / "examples/models").glob("*/model.*")):
+        if path.suffix in (".mlb", ".tinyloop"):
+            models.append(Model(f"example/{path.parent.name}", path, TINY_IDS))
     for path in sorted((ROOT / "build/models").glob("*/model.mlb")):
         models.append(Model(f"real/{path.parent.name}", path, REAL_IDS, real=True))
     return models
