@@ -15,14 +15,15 @@ export class Model {
     return this.engine.facts(this.engine.exports.ml_wasm_model_facts(this.#handle));
   }
 
-  sessionBytes({ contextSize = 0, batchSize = 0, threads = 1 } = {}) {
-    return this.engine.exports.ml_wasm_session_memory(this.#handle, contextSize, batchSize, threads);
+  sessionBytes({ contextSize = 0, batchSize = 0, threads = 1, loops = 0 } = {}) {
+    return this.engine.exports.ml_wasm_session_memory(this.#handle, contextSize, batchSize, threads, loops);
   }
 
-  session({ contextSize = 0, batchSize = 0, threads = 1, kernels, trace = false } = {}) {
+  /** `loops`: of a looped model, how often its shared layer is run at most; 0: as the model says. */
+  session({ contextSize = 0, batchSize = 0, threads = 1, loops = 0, kernels, trace = false } = {}) {
     const { engine } = this;
     const create = (isa) =>
-      engine.exports.ml_wasm_session_new(this.#handle, contextSize, batchSize, threads, isa, trace ? 1 : 0);
+      engine.exports.ml_wasm_session_new(this.#handle, contextSize, batchSize, threads, isa, trace ? 1 : 0, loops);
     const handle = kernels ? engine.withCopy(new TextEncoder().encode(`${kernels}\0`), create) : create(0);
     return new Session(engine, engine.checkHandle(handle), this.info().vocabulary);
   }
@@ -54,6 +55,11 @@ export class Session {
     this.engine.checkStatus(
       this.engine.withCopy(array, (address) => exports[name](this.#handle, address, array.length)),
     );
+  }
+
+  /** Runs a looped model's shared layer this often from now on. A change forgets all ids. */
+  setLoops(loops) {
+    this.engine.checkStatus(this.engine.exports.ml_wasm_session_set_loops(this.#handle, loops));
   }
 
   /** Appends ids; afterwards there are logits of the last one. */

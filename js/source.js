@@ -118,11 +118,11 @@ async function openBlobs(blobs, io) {
       if (!named(name)) throw new KraflaError('KRAFLA_E_PACKAGE', `${name} is missing: ${manifest.name} names it`);
       return file(named(name));
     });
-  const [models, tokenizers] = [ofKind('.mlb'), ofKind('.mlt')];
+  const [models, tokenizers] = [[...ofKind('.mlb'), ...ofKind('.tinyloop')], ofKind('.mlt')];
   if (models.length !== 1 || tokenizers.length > 1)
     throw new KraflaError(
       'KRAFLA_E_PACKAGE',
-      `${models.length} .mlb and ${tokenizers.length} .mlt files: there must be one model, and at most one tokenizer, or a ${MANIFEST}`,
+      `${models.length} .mlb or .tinyloop and ${tokenizers.length} .mlt files: there must be one model, and at most one tokenizer, or a ${MANIFEST}`,
     );
   return { model: file(models[0]), tokenizer: tokenizers[0] && file(tokenizers[0]) };
 }

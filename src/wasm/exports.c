@@ -65,6 +65,7 @@ const char *ml_wasm_model_facts(const ml_model *model) {
   add_number("width", info->dim);
   add_number("feedForwardWidth", info->hidden_dim);
   add_number("layers", info->n_layers);
+  add_number("loops", info->n_loops);
   add_number("linearLayers", info->n_linear_layers);
   add_number("windowLayers", info->n_window_layers);
   add_number("slidingWindow", info->sliding_window);
@@ -132,27 +133,33 @@ static bool next_position(void *user, uint32_t position, const float *logits, co
 }
 
 static ml_session_options session_options(uint32_t n_ctx, uint32_t n_batch, uint32_t n_threads,
-                                          const char *isa, int trace) {
+                                          uint32_t n_loops, const char *isa, int trace) {
   return (ml_session_options){.n_ctx = n_ctx,
                               .n_batch = n_batch,
                               .n_threads = n_threads,
+                              .n_loops = n_loops,
                               .isa = isa,
                               .trace = trace ? trace_stage : NULL};
 }
 
 /* Bytes that ml_wasm_session_new would ask for; 0 when it would refuse. */
-double ml_wasm_session_memory(const ml_model *model, uint32_t n_ctx, uint32_t n_batch, uint32_t n_threads) {
-  ml_session_options options = session_options(n_ctx, n_batch, n_threads, NULL, false);
+double ml_wasm_session_memory(const ml_model *model, uint32_t n_ctx, uint32_t n_batch, uint32_t n_threads,
+                              uint32_t n_loops) {
+  ml_session_options options = session_options(n_ctx, n_batch, n_threads, n_loops, NULL, false);
   return (double)ml_session_memory(model, &options);
 }
 
-/* isa NULL: the best. trace: every stage of what is evaluated goes to host_stage. */
+/* n_loops 0: as the model says. isa NULL: the best. trace: every stage of what is evaluated goes to host_stage. */
 ml_session *ml_wasm_session_new(const ml_model *model, uint32_t n_ctx, uint32_t n_batch, uint32_t n_threads,
-                                const char *isa, int trace) {
-  ml_session_options options = session_options(n_ctx, n_batch, n_threads, isa, trace);
+                                const char *isa, int trace, uint32_t n_loops) {
+  ml_session_options options = session_options(n_ctx, n_batch, n_threads, n_loops, isa, trace);
   ml_session *session = NULL;
   ml_session_new(&session, model, &options, &failure);
   return session;
+}
+
+ml_status ml_wasm_session_set_loops(ml_session *session, uint32_t n_loops) {
+  return ml_session_set_loops(session, n_loops, &failure);
 }
 
 ml_status ml_wasm_session_eval(ml_session *session, const int32_t *ids, size_t n) {
