@@ -38,10 +38,10 @@ static const char *advice_for(ml_status status) {
     case ML_E_IO: return "Check the path and its permissions.";
     case ML_E_FORMAT:
       return "The file is damaged, cut short or of another kind: fetch or convert it again "
-             "(`python3 tools/mlb.py inspect FILE` shows its header).";
+             "(`inspect` of tools/mlb.py or tools/tinyloop.py shows its header).";
     case ML_E_SHAPE:
       return "The model's dimensions are not ones that this engine runs "
-             "(`python3 tools/mlb.py inspect FILE` shows them).";
+             "(`inspect` of tools/mlb.py or tools/tinyloop.py shows them).";
     case ML_E_NOMEM: return "A smaller --ctx or --batch needs less memory; --info says how much.";
     case ML_E_ARG: return "`ml_run --help` lists what each option takes.";
     case ML_E_CONTEXT: return "Raise --ctx as far as the model allows (--info), or give fewer ids.";

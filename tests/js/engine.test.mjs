@@ -6,7 +6,8 @@ import test from 'node:test';
 import { Engine, plan } from '../../js/heap.js';
 import { compiled, root, runnableBuilds } from './builds_under_test.mjs';
 
-const golden = (name) => new Uint8Array(fs.readFileSync(new URL(`tests/golden/${name}.mlb`, root)));
+const golden = (name) =>
+  new Uint8Array(fs.readFileSync(new URL(`tests/golden/${name.includes('.') ? name : `${name}.mlb`}`, root)));
 const IDS = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3];
 const REFERENCE = 'simd128';
 
@@ -31,7 +32,9 @@ async function logitsOf(build, file, options = {}) {
   return logits;
 }
 
-for (const name of ['llama', 'qwen3_5-q4', 'gemma3-layers']) {
+const LOOPED = 'tinyloop/v3-int2-factored.tinyloop';
+
+for (const name of ['llama', 'qwen3_5-q4', 'gemma3-layers', LOOPED, 'tinyloop/v3-int4-direct.tinyloop']) {
   test(`${name}: every build, number of threads and batch gives the same logits`, async () => {
     const file = golden(name);
     const expected = await logitsOf(REFERENCE, file);
@@ -42,6 +45,27 @@ for (const name of ['llama', 'qwen3_5-q4', 'gemma3-layers']) {
           assert.deepEqual(await logitsOf(build, file, { threads, batchSize }), expected, `${build} ${threads}`);
   });
 }
+
+test('a looped model: loops as it says, as a session wants, and changed between texts', async () => {
+  const file = golden(LOOPED);
+  const byLoops = [];
+  for (const loops of [0, 1, 2, 4]) byLoops[loops] = await logitsOf(REFERENCE, file, { loops });
+  assert.deepEqual(byLoops[0], byLoops[2]);
+  assert.notDeepEqual(byLoops[1], byLoops[2]);
+  assert.notDeepEqual(byLoops[4], byLoops[2]);
+
+  const engine = await start(REFERENCE, file, { loops: 4 });
+  const model = engine.loadModel([file]);
+  assert.equal(model.info().loops, 2);
+  const session = model.session({ loops: 4 });
+  for (const loops of [1, 4, 2]) {
+    session.setLoops(loops);
+    session.evaluate(IDS);
+    assert.deepEqual(session.logits().slice(), byLoops[loops]);
+  }
+  assert.throws(() => session.setLoops(5), /loops = 5: must be at least 1, and at most the session's 4/);
+  assert.throws(() => model.session({ loops: 65 }), /loops = 65: must be at most 64/);
+});
 
 for (const build of runnableBuilds()) {
   test(`${build}: a model in chunks of any size is the same model`, async () => {
