@@ -126,11 +126,11 @@ def check_header(h: Header) -> None:
             raise _fail(E_SHAPE, name, getattr(h, name), f"must be a multiple of {BLOCK}")
     if h.dim % h.n_heads:
         raise _fail(E_SHAPE, "dim", h.dim, f"must be a multiple of n_heads, which is {h.n_heads}")
-    if h.head_dim % 2:
-        raise _fail(E_SHAPE, "n_heads", h.n_heads, f"makes heads of {h.head_dim}, which must be a multiple of 2")
     for name in ("dim", "ffn_dim"):
         if getattr(h, name) % h.group_size:
             raise _fail(E_SHAPE, name, getattr(h, name), f"must be a multiple of group_size, which is {h.group_size}")
+    if h.head_dim % 2:
+        raise _fail(E_SHAPE, "n_heads", h.n_heads, f"makes heads of {h.head_dim}, which must be a multiple of 2")
 
 
 # ---------------------------------------------------------------- tensors

@@ -87,18 +87,24 @@ static ml_status check_rules(const uint32_t *values, ml_error *error) {
   return ML_OK;
 }
 
+/* Fields that another one divides; n_heads also divides dim into heads of an even size. */
+static const struct {
+  field_id field, divisor;
+  const char *text;
+} relations[] = {
+    {DIM, N_HEADS, "must be a multiple of n_heads:"},
+    {DIM, GROUP_SIZE, "must be a multiple of group_size:"},
+    {FFN_DIM, GROUP_SIZE, "must be a multiple of group_size:"},
+};
+
 static ml_status check_relations(const uint32_t *values, ml_error *error) {
-  if (values[DIM] % values[N_HEADS])
-    return fail_field(values, DIM, ML_E_SHAPE, "must be a multiple of n_heads:", values[N_HEADS], error);
+  for (size_t i = 0; i < sizeof relations / sizeof *relations; i++)
+    if (values[relations[i].field] % values[relations[i].divisor])
+      return fail_field(values, relations[i].field, ML_E_SHAPE, relations[i].text,
+                        values[relations[i].divisor], error);
   if (values[DIM] / values[N_HEADS] % 2)
     return fail_field(values, N_HEADS, ML_E_SHAPE, "must make heads of an even size, not of",
                       values[DIM] / values[N_HEADS], error);
-  if (values[DIM] % values[GROUP_SIZE])
-    return fail_field(values, DIM, ML_E_SHAPE, "must be a multiple of group_size:", values[GROUP_SIZE],
-                      error);
-  if (values[FFN_DIM] % values[GROUP_SIZE])
-    return fail_field(values, FFN_DIM, ML_E_SHAPE, "must be a multiple of group_size:", values[GROUP_SIZE],
-                      error);
   return ML_OK;
 }
 

@@ -4,7 +4,13 @@
 
 #include "kernels/dequantize.h"
 
-static void k_embed(float *out, const ml_matrix *w, uint32_t row, float scale) {
+#if defined(__wasm__) /* a page downloads it, and it runs once a token */
+#define K_SMALL __attribute__((minsize)) static
+#else
+#define K_SMALL static
+#endif
+
+K_SMALL void k_embed(float *out, const ml_matrix *w, uint32_t row, float scale) {
   ml_dequantize_row(out, w, row);
   for (uint32_t c = 0; c < w->cols; c++) out[c] *= scale;
 }

@@ -99,14 +99,16 @@ static inline float k_dot(const float *x, const float *y, size_t n) { return v8_
 static inline v8 k_f16_rows(const uint16_t *w, const float *x, size_t n) {
   v8 a = v8_set(0.0f), b = a, c = a, d = a, e = a, f = a, g = a, h = a;
   for (size_t i = 0; i < n; i += 8, w += 8 * ML_PACK_ROWS) {
-    a = v8_add(a, v8_mul(v8_load_f16(w), v8_set(x[i])));
-    b = v8_add(b, v8_mul(v8_load_f16(w + ML_PACK_ROWS), v8_set(x[i + 1])));
-    c = v8_add(c, v8_mul(v8_load_f16(w + 2 * ML_PACK_ROWS), v8_set(x[i + 2])));
-    d = v8_add(d, v8_mul(v8_load_f16(w + 3 * ML_PACK_ROWS), v8_set(x[i + 3])));
-    e = v8_add(e, v8_mul(v8_load_f16(w + 4 * ML_PACK_ROWS), v8_set(x[i + 4])));
-    f = v8_add(f, v8_mul(v8_load_f16(w + 5 * ML_PACK_ROWS), v8_set(x[i + 5])));
-    g = v8_add(g, v8_mul(v8_load_f16(w + 6 * ML_PACK_ROWS), v8_set(x[i + 6])));
-    h = v8_add(h, v8_mul(v8_load_f16(w + 7 * ML_PACK_ROWS), v8_set(x[i + 7])));
+    v8 column[8];
+    K_ROLLED for (size_t k = 0; k < 8; k++) column[k] = v8_load_f16(w + k * ML_PACK_ROWS);
+    a = v8_add(a, v8_mul(column[0], v8_set(x[i])));
+    b = v8_add(b, v8_mul(column[1], v8_set(x[i + 1])));
+    c = v8_add(c, v8_mul(column[2], v8_set(x[i + 2])));
+    d = v8_add(d, v8_mul(column[3], v8_set(x[i + 3])));
+    e = v8_add(e, v8_mul(column[4], v8_set(x[i + 4])));
+    f = v8_add(f, v8_mul(column[5], v8_set(x[i + 5])));
+    g = v8_add(g, v8_mul(column[6], v8_set(x[i + 6])));
+    h = v8_add(h, v8_mul(column[7], v8_set(x[i + 7])));
   }
   return v8_add(v8_add(v8_add(a, e), v8_add(c, g)), v8_add(v8_add(b, f), v8_add(d, h)));
 }

@@ -41,23 +41,20 @@ TEMPLATE v128_t total(v128_t sum, const bool pairs) {
   return pairs ? wasm_i32x4_extadd_pairwise_i16x8(sum) : sum;
 }
 
-/* Q4_0's levels are its nibbles less 8; INT2's are twice its codes less 3, and twice the codes are its nibbles. */
-TEMPLATE v128_t excess_of(const ml_weight_type type, const int32_t *sum) {
-  v128_t one = spread(sum);
-  return type == ML_Q4_0 ? eight_times(sum) : wasm_i32x4_add(one, wasm_i32x4_add(one, one));
-}
-
-/* Q4_0 and INT2. Two chains, since one would wait for itself. */
-TEMPLATE v128_t dot_small(const v128_t *nibbles, const int8_t *x, const int32_t *sum,
-                          const ml_weight_type type, const bool pairs) {
+/* Nibbles as they are. Two chains, since one would wait for itself. */
+TEMPLATE v128_t dot_nibbles(const v128_t *nibbles, const int8_t *x, const bool pairs) {
   v128_t low = wasm_i32x4_splat(0), high = wasm_i32x4_splat(0);
 #pragma clang loop unroll(full)
   for (int i = 0; i < 4; i++) {
     low = add_four(low, spread(x + 4 * i), nibbles[2 * i], pairs);
     high = add_four(high, spread(x + 16 + 4 * i), nibbles[2 * i + 1], pairs);
   }
-  v128_t both = pairs ? total(wasm_i16x8_add(low, high), true) : wasm_i32x4_add(low, high);
-  return wasm_i32x4_sub(both, excess_of(type, sum));
+  return pairs ? total(wasm_i16x8_add(low, high), true) : wasm_i32x4_add(low, high);
+}
+
+/* Q4_0: its nibbles are 8 too large. */
+TEMPLATE v128_t dot_q4(const v128_t *nibbles, const int8_t *x, const int32_t *sum, const bool pairs) {
+  return wasm_i32x4_sub(dot_nibbles(nibbles, x, pairs), eight_times(sum));
 }
 
 /* Q8_0: w + 128 is 16 times one nibble plus another. */
@@ -79,42 +76,24 @@ TEMPLATE void split(v128_t nibbles[2], v128_t word, v128_t fifteen, v128_t sign,
   nibbles[1] = wasm_v128_and(wasm_u16x8_shr(q8 ? wasm_v128_xor(word, sign) : word, 4), fifteen);
 }
 
-/* Twice the codes of columns 4 word + 8 k ... + 3 of an INT2 block. */
-TEMPLATE v128_t split_int2(v128_t word, v128_t six, const int k) {
-  v128_t moved = k == 0 ? wasm_i16x8_shl(word, 1) : wasm_u16x8_shr(word, (uint32_t)(2 * k - 1));
-  return wasm_v128_and(moved, six);
-}
-
-/* All of a block of four rows. */
-TEMPLATE void split_block(v128_t nibbles[16], const uint8_t *words, v128_t mask, v128_t sign,
-                          const ml_weight_type type) {
-  if (type == ML_INT2) {
-#pragma clang loop unroll(full)
-    for (int i = 0; i < 8; i++) /* columns 4 i ... 4 i + 3, in the order that dot_small takes */
-      nibbles[i < 4 ? 2 * i : 2 * i - 7] = split_int2(wasm_v128_load(words + 64 * (i % 2)), mask, i / 2);
-    return;
-  }
-#pragma clang loop unroll(full)
-  for (int i = 0; i < (type == ML_Q8_0 ? 8 : 4); i++)
-    split(nibbles + 2 * i, wasm_v128_load(words + 64 * i), mask, sign, type == ML_Q8_0);
-}
-
 /* Four rows and TILE tokens. */
-TEMPLATE void quarter_wide(const ml_tile *tile, uint32_t quarter, const ml_weight_type type,
-                           const bool pairs) {
-  v128_t mask = byte_mask(type == ML_INT2 ? 6 : 15), sign = byte_mask(0x80), acc[TILE];
+TEMPLATE void quarter_wide(const ml_tile *tile, uint32_t quarter, const bool q8, const bool pairs) {
+  const int n_words = q8 ? 8 : 4;
+  v128_t fifteen = byte_mask(15), sign = byte_mask(0x80), acc[TILE];
   for (int t = 0; t < TILE; t++) acc[t] = wasm_f32x4_splat(0);
   for (size_t b = 0; b < tile->n_blocks; b++) {
+    const uint8_t *words = tile->quants + b * 64 * (size_t)n_words + 16 * quarter;
     v128_t nibbles[16];
-    split_block(nibbles, tile->quants + b * 16 * ml_block_bytes(type) + 16 * quarter, mask, sign, type);
+#pragma clang loop unroll(full)
+    for (int i = 0; i < n_words; i++)
+      split(nibbles + 2 * i, wasm_v128_load(words + 64 * i), fifteen, sign, q8);
     v128_t dw = wasm_v128_load(tile->scales + b * 16 + 4 * quarter);
 #pragma clang loop unroll(full)
     for (int t = 0; t < TILE; t++) {
       size_t at = (size_t)t * tile->n_blocks + b;
       const int8_t *x = tile->q + at * ML_BLOCK;
       const int32_t *sum = tile->sums + at;
-      v128_t isum =
-          type == ML_Q8_0 ? dot_q8(nibbles, x, sum, pairs) : dot_small(nibbles, x, sum, type, pairs);
+      v128_t isum = q8 ? dot_q8(nibbles, x, sum, pairs) : dot_q4(nibbles, x, sum, pairs);
       acc[t] = add_block(acc[t], isum, dw, tile->d + at);
     }
   }
@@ -144,20 +123,6 @@ TEMPLATE void block_q4(v128_t isum[QUARTERS], const ml_tile *tile, size_t b, v12
   for (int i = 0; i < QUARTERS; i++) isum[i] = wasm_i32x4_sub(total(isum[i], pairs), excess);
 }
 
-TEMPLATE void block_int2(v128_t isum[QUARTERS], const ml_tile *tile, size_t b, v128_t six, const bool pairs) {
-  for (int i = 0; i < QUARTERS; i++) isum[i] = wasm_i32x4_splat(0);
-#pragma clang loop unroll(full)
-  for (int column = 0; column < 8; column++) {
-    const uint8_t *words = tile->quants + b * 128 + 64 * (column % 2);
-    v128_t x = spread(tile->q + b * ML_BLOCK + 4 * column);
-#pragma clang loop unroll(full)
-    for (int i = 0; i < QUARTERS; i++)
-      isum[i] = add_four(isum[i], x, split_int2(wasm_v128_load(words + 16 * i), six, column / 2), pairs);
-  }
-  v128_t excess = excess_of(ML_INT2, tile->sums + b);
-  for (int i = 0; i < QUARTERS; i++) isum[i] = wasm_i32x4_sub(total(isum[i], pairs), excess);
-}
-
 /* x is the small operand, in two parts: what is above 0, and minus what is below. */
 TEMPLATE void block_q8(v128_t isum[QUARTERS], const ml_tile *tile, size_t b, const bool pairs) {
   v128_t minus[QUARTERS];
@@ -181,39 +146,72 @@ TEMPLATE void block_q8(v128_t isum[QUARTERS], const ml_tile *tile, size_t b, con
   for (int i = 0; i < QUARTERS && !pairs; i++) isum[i] = wasm_i32x4_sub(isum[i], minus[i]);
 }
 
-TEMPLATE void group_one(const ml_tile *tile, const ml_weight_type type, const bool pairs) {
-  v128_t mask = byte_mask(type == ML_INT2 ? 6 : 15), acc[QUARTERS];
+TEMPLATE void group_one(const ml_tile *tile, const bool q8, const bool pairs) {
+  v128_t fifteen = byte_mask(15), acc[QUARTERS];
   for (int i = 0; i < QUARTERS; i++) acc[i] = wasm_f32x4_splat(0);
   for (size_t b = 0; b < tile->n_blocks; b++) {
     v128_t isum[QUARTERS];
-    if (type == ML_Q8_0)
+    if (q8)
       block_q8(isum, tile, b, pairs);
-    else if (type == ML_Q4_0)
-      block_q4(isum, tile, b, mask, pairs);
     else
-      block_int2(isum, tile, b, mask, pairs);
+      block_q4(isum, tile, b, fifteen, pairs);
     for (int i = 0; i < QUARTERS; i++)
       acc[i] = add_block(acc[i], isum[i], wasm_v128_load(tile->scales + b * 16 + 4 * i), tile->d + b);
   }
   for (uint32_t i = 0; i < QUARTERS; i++) store_rows(tile, 0, i, acc[i]);
 }
 
+/* ---------------------------------------------------------------- INT2 */
+
+/* Twice the codes of columns 4 word + 8 k ... + 3 of an INT2 block. */
+TEMPLATE v128_t split_int2(v128_t word, v128_t six, const int k) {
+  v128_t moved = k == 0 ? wasm_i16x8_shl(word, 1) : wasm_u16x8_shr(word, (uint32_t)(2 * k - 1));
+  return wasm_v128_and(moved, six);
+}
+
+/* Four rows and n tokens, one after the other: with one kernel for both tables and no tile written out, all of it is a
+ * kilobyte of what a page downloads. */
+static void int2_quarter(const ml_tile *tile, uint32_t quarter, uint32_t n) {
+  v128_t six = byte_mask(6), acc[TILE];
+  for (uint32_t t = 0; t < n; t++) acc[t] = wasm_f32x4_splat(0);
+  for (size_t b = 0; b < tile->n_blocks; b++) {
+    const uint8_t *words = tile->quants + b * 128 + 16 * quarter;
+    v128_t codes[8], dw = wasm_v128_load(tile->scales + b * 16 + 4 * quarter);
+#pragma clang loop unroll(full)
+    for (int i = 0; i < 8; i++) /* columns 4 i ... 4 i + 3, in the order of dot_nibbles */
+      codes[i < 4 ? 2 * i : 2 * i - 7] = split_int2(wasm_v128_load(words + 64 * (i % 2)), six, i / 2);
+#pragma clang loop unroll(disable)
+    for (uint32_t t = 0; t < n; t++) {
+      size_t at = (size_t)t * tile->n_blocks + b;
+      v128_t sum = spread(tile->sums + at); /* of which three are to be taken off */
+      v128_t isum = wasm_i32x4_sub(dot_nibbles(codes, tile->q + at * ML_BLOCK, true), sum);
+      acc[t] = add_block(acc[t], wasm_i32x4_sub(isum, wasm_i32x4_add(sum, sum)), dw, tile->d + at);
+    }
+  }
+  for (uint32_t t = 0; t < n; t++) store_rows(tile, t, quarter, acc[t]);
+}
+
+__attribute__((noinline)) static void int2_tile(const ml_tile *tile, uint32_t n) {
+  EACH_QUARTER(quarter) int2_quarter(tile, quarter, n);
+}
+static inline void int2_one(const ml_tile *tile) { int2_tile(tile, 1); }
+static inline void int2_wide(const ml_tile *tile) { int2_tile(tile, TILE); }
+ML_PACKED_MATMUL(k_matmul_int2_packed, 8, TILE, int2_wide, int2_one)
+
 /* ---------------------------------------------------------------- kernels of both tables */
 
-#define MATMUL(name, block_bytes, type, pairs)                                         \
-  static inline void name##_one(const ml_tile *tile) { group_one(tile, type, pairs); } \
-  static inline void name##_wide(const ml_tile *tile) {                                \
-    EACH_QUARTER(quarter) quarter_wide(tile, quarter, type, pairs);                    \
-  }                                                                                    \
+#define MATMUL(name, block_bytes, q8, pairs)                                         \
+  static inline void name##_one(const ml_tile *tile) { group_one(tile, q8, pairs); } \
+  static inline void name##_wide(const ml_tile *tile) {                              \
+    EACH_QUARTER(quarter) quarter_wide(tile, quarter, q8, pairs);                    \
+  }                                                                                  \
   ML_PACKED_MATMUL(name, block_bytes, TILE, name##_wide, name##_one)
-MATMUL(dot4_q4_0, 16, ML_Q4_0, false)
-MATMUL(dot4_q8_0, 32, ML_Q8_0, false)
-MATMUL(dot2_q4_0, 16, ML_Q4_0, true)
-MATMUL(dot2_q8_0, 32, ML_Q8_0, true)
-MATMUL(dot2_int2, 8, ML_INT2, true) /* for both tables: one more would not be worth a page's bytes */
+MATMUL(dot4_q4_0, 16, false, false)
+MATMUL(dot4_q8_0, 32, true, false)
+MATMUL(dot2_q4_0, 16, false, true)
+MATMUL(dot2_q8_0, 32, true, true)
 
 /* Nothing maps files here: only tests see matrices as rows. */
-#define k_matmul_int2_packed dot2_int2
 #define k_matmul_q4_0_rows ml_matmul_any
 #define k_matmul_q8_0_rows ml_matmul_any
 #define ML_KERNEL(result, name, arguments) k_##name,
