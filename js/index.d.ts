@@ -89,6 +89,8 @@ export interface ModelFacts {
   name?: string;
   architecture?: string;
   license?: string;
+  /** Where it comes from. */
+  source?: string;
   weightType: string;
   parameters: number;
   vocabulary: number;
@@ -113,6 +115,8 @@ export interface ModelInfo extends ModelFacts {
   contextSize: number;
   hasTokenizer: boolean;
   hasChatTemplate: boolean;
+  /** What the package advises; not applied by itself. */
+  sampling?: SamplingOptions;
   stopTokens: number[];
 }
 
