@@ -17,6 +17,9 @@
       "license": "apache-2.0", "source": "…"
     }
 
+A model.tinyloop has "architecture": "tinyloop", "weights": {"type": "int4", "groupSize": 32} and "loops": 4, the number
+that is run if the caller says nothing.
+
 Names of files are relative to model.json and have no folder in them. "tokens" holds bos, eos, unk and pad as far as
 they are known; chat templates (Jinja) may speak of their texts. Generation ends before any of "stopTokens". "sampling"
 has the options of the JS API with the values that the model's authors recommend. Whatever is not known is left out; a
