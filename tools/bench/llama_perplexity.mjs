@@ -7,7 +7,7 @@
 // Of each position llama.cpp tells the largest logit, the next id's, and the sum of exp(logit - largest) over all.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import { openContext, openLlama } from './llama_pass.mjs';
+import { openContext, openLlama } from './llama_context.mjs';
 
 const [gguf, mlb, idsFile, window = '512', threads = '2'] = process.argv.slice(2);
 if (!idsFile) {

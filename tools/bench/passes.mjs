@@ -10,7 +10,7 @@ export const SPEED_TESTS = {
 };
 export const CONTEXT = 1024 + 64 + 64; // what every session gets: the longest test, and a few for BOS and the like
 
-const WARM_UP = { prompt: 64, decode: 16 };
+const WARM_UP = { rounds: 3, prompt: 64, decode: 16, pauseMs: 250 };
 
 /** Ids from all over a vocabulary, the same for everybody; the first ones, which mean something special, are left out. */
 export const madeUpIds = (n, vocabulary) =>
@@ -38,12 +38,16 @@ export async function measure(engine, vocabulary, tests) {
   return results;
 }
 
-/** V8 compiles code well only once it has run for a while; everybody is given that while. */
+/** V8 compiles code well only once it has run for a while, and in threads that need a processor; everybody is given that
+ * while, and that processor. */
 async function warmUp(engine, vocabulary) {
   const ids = madeUpIds(WARM_UP.prompt + WARM_UP.decode, vocabulary);
-  for (let round = 0; round < 2; round++) {
+  for (let round = 0; round < WARM_UP.rounds; round++) {
     await engine.clear();
     await engine.evaluate(ids.slice(0, WARM_UP.prompt));
     for (const id of ids.slice(WARM_UP.prompt)) await engine.evaluate([id]);
+    await pause();
   }
 }
+
+export const pause = () => new Promise((resolve) => setTimeout(resolve, WARM_UP.pauseMs));

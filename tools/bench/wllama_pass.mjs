@@ -1,6 +1,6 @@
 // One pass of wllama, in a page: { package: 'wllama-2' | '@wllama/wllama', model, threads, vocabulary, tests }.
 // Everything is served by our own server; no layer goes to a graphics card.
-import { CONTEXT, measure, SPEED_TESTS } from './passes.mjs';
+import { CONTEXT, measure, pause, SPEED_TESTS } from './passes.mjs';
 
 const folder = (name) => `/tools/bench/node_modules/${name}/esm`;
 const absolute = (path) => new URL(path, location.href).href;
@@ -47,6 +47,7 @@ async function third({ package: name, model, threads, tests }) {
   await complete(1, 1);
   const load = (performance.now() - started) / 1000;
   await complete(64, 16);
+  await pause();
   const results = {};
   for (const test of tests) {
     const { before, ids, atOnce } = SPEED_TESTS[test];
