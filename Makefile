@@ -276,10 +276,10 @@ dist: machine-to-package ## build/krafla-web-*.tgz: the npm package
 page: machine-to-package ## build/web: the chat page, as any static host can serve it
 	@$(MAKE) --no-print-directory build/web/index.html
 
-# MODEL=bundled fetches nothing. PORT and HOST choose where the page is; by default a free port of this machine alone.
+# exec: Ctrl-C is for the server alone, and no shell dies of it. MODEL=bundled fetches nothing. PORT and HOST choose where the page is; by default a free port of this machine alone.
 MODEL := smollm2
 demo: page ## a chat page with SmolLM2 in it: builds, fetches and serves it; MODEL=bundled, PORT=..., HOST=...
-	@PORT=$(PORT) HOST=$(HOST) tools/demo.sh $(MODEL)
+	@exec env PORT=$(PORT) HOST=$(HOST) tools/demo.sh $(MODEL)
 
 native-demo: machine-to-build venv ## make a small model with random weights, look at it, and generate with it
 	@$(MAKE) --no-print-directory native
