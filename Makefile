@@ -90,7 +90,7 @@ fuzz_flags   := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,$(sanit
 $(foreach name,$(natives),$(eval $(name)_flags += -pthread))
 
 # What every browser with SIMD has. Nothing here links pthreads: JavaScript lends the threads (src/base/thread_wasm.c).
-# Small, but for the kernels, which get -O2 below; -O3 was larger and no faster. Functions are inlined and dropped across
+# Small, but for the kernels, which get -O2 below, or -Os where two tables share a module; -O3 was larger and no faster. Functions are inlined and dropped across
 # files (-flto), which saves a page another kilobyte.
 wasm_flags            := -Oz -flto -DNDEBUG -msimd128 -mbulk-memory -mnontrapping-fptoint -msign-ext -mmutable-globals
 simd128_flags         := $(wasm_flags)
@@ -110,7 +110,7 @@ in_order := -fno-schedule-insns -Wno-ignored-optimization-argument
 build/%/src/kernels/neon.o:       isa_flags := $(in_order)
 build/%/src/kernels/neondot.o:    isa_flags := $(in_order) -march=armv8.2-a+dotprod
 build/%/src/kernels/simd128.o:    isa_flags := -O2
-build/%/src/kernels/relaxed.o:    isa_flags := -O2 -mrelaxed-simd
+build/%/src/kernels/relaxed.o:    isa_flags := -Os -mrelaxed-simd
 # Eight lanes as an array, inlined everywhere and then checked at every access, take a compiler minutes.
 build/asan/src/kernels/scalar.o build/fuzz/src/kernels/scalar.o: isa_flags := -fno-inline
 

@@ -3,6 +3,15 @@
 // Each is an address that only this file sees. Calls are synchronous; a failure of C is thrown as a KraflaError, and
 // what existed before it is still usable. What is not freed stays until the engine goes.
 
+import { KraflaError } from './errors.js';
+
+/** ml_kv_type of a name: how keys and values of earlier positions are kept. */
+function kvType(name = 'f32') {
+  const type = ['f32', 'q8'].indexOf(name);
+  if (type < 0) throw new KraflaError('ML_E_ARG', `kv = ${name}: must be f32 or q8`);
+  return type;
+}
+
 export class Model {
   #handle;
 
@@ -15,15 +24,26 @@ export class Model {
     return this.engine.facts(this.engine.exports.ml_wasm_model_facts(this.#handle));
   }
 
-  sessionBytes({ contextSize = 0, batchSize = 0, threads = 1, loops = 0 } = {}) {
-    return this.engine.exports.ml_wasm_session_memory(this.#handle, contextSize, batchSize, threads, loops);
+  sessionBytes({ contextSize = 0, batchSize = 0, threads = 1, loops = 0, kv } = {}) {
+    const { ml_wasm_session_memory } = this.engine.exports;
+    return ml_wasm_session_memory(this.#handle, contextSize, batchSize, threads, loops, kvType(kv));
   }
 
   /** `loops`: of a looped model, how often its shared layer is run at most; 0: as the model says. */
-  session({ contextSize = 0, batchSize = 0, threads = 1, loops = 0, kernels, trace = false } = {}) {
+  session({ contextSize = 0, batchSize = 0, threads = 1, loops = 0, kv, kernels, trace = false } = {}) {
     const { engine } = this;
+    const type = kvType(kv);
     const create = (isa) =>
-      engine.exports.ml_wasm_session_new(this.#handle, contextSize, batchSize, threads, isa, trace ? 1 : 0, loops);
+      engine.exports.ml_wasm_session_new(
+        this.#handle,
+        contextSize,
+        batchSize,
+        threads,
+        isa,
+        trace ? 1 : 0,
+        loops,
+        type,
+      );
     const handle = kernels ? engine.withCopy(new TextEncoder().encode(`${kernels}\0`), create) : create(0);
     return new Session(engine, engine.checkHandle(handle), this.info().vocabulary);
   }

@@ -62,8 +62,8 @@ function makeMemory(module, bytes) {
  * What a model is and the memory that it needs, from the first bytes of its file (256 and a byte for each layer).
  * @param {WebAssembly.Module} module
  * @param {Uint8Array} head
- * @param {{ totalBytes?: number, tokenizer?: Uint8Array, contextSize?: number, batchSize?: number, threads?: number }}
- *   [options] tokenizer: its file, where there is one
+ * @param {{ totalBytes?: number, tokenizer?: Uint8Array, contextSize?: number, batchSize?: number, threads?: number,
+ *   kv?: 'f32' | 'q8' }} [options] tokenizer: its file, where there is one
  */
 export async function plan(module, head, { totalBytes = 0, tokenizer, ...options } = {}) {
   const fileBytes = tokenizer?.byteLength ?? 0;

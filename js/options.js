@@ -60,7 +60,7 @@ export const LOAD = {
   tokenizer: anything,
   contextSize: whole(1),
   threads: whole(1),
-  kv: oneOf('f32'),
+  kv: oneOf('f32', 'q8'),
   build: string,
   worker: boolean,
   wasmUrl: url,
@@ -74,7 +74,7 @@ export const LOAD = {
 export const PROBE = {
   contextSize: whole(1),
   threads: whole(1),
-  kv: oneOf('f32'),
+  kv: oneOf('f32', 'q8'),
   wasmUrl: url,
   timeout: real(1),
   signal,

@@ -39,12 +39,17 @@ static ml_status resolve(ml_forward *f, const ml_model *model, const ml_session_
   if (options->n_ctx > max_seq)
     return ml_fail(error, ML_E_CONTEXT, "context", ml_uint(options->n_ctx),
                    "is more than the model's max_seq of", ml_uint(max_seq), ML_NO_OFFSET);
+  if (options->kv != ML_KV_F32 && options->kv != ML_KV_Q8)
+    return ml_fail(error, ML_E_ARG, "kv", ml_uint((uint64_t)options->kv),
+                   "is none of the ways to keep keys and values; the last is", ml_uint(ML_KV_Q8),
+                   ML_NO_OFFSET);
   memset(f, 0, sizeof *f);
   ML_TRY(find_kernels(&f->kernels, options, error));
   ML_TRY(ml_looped_runs(&f->max_runs, &model->config, options->n_loops, error));
   f->n_runs = f->max_runs;
   f->model = model;
   f->exact = options->exact;
+  f->kv = options->kv;
   f->n_ctx = options->n_ctx ? options->n_ctx : smaller(max_seq, DEFAULT_CONTEXT);
   f->n_batch = smaller(options->n_batch ? options->n_batch : DEFAULT_BATCH, smaller(f->n_ctx, MAX_BATCH));
   f->n_threads = smaller(options->n_threads ? options->n_threads : 1, ML_MAX_THREADS);

@@ -138,6 +138,13 @@ typedef struct ml_imatrix ml_imatrix;
 typedef void ml_trace_fn(void *user, const char *stage, int32_t layer, uint32_t position, const float *values,
                          size_t n);
 
+/* How keys and values of earlier positions are kept. */
+typedef enum ml_kv_type {
+  ML_KV_F32,
+  ML_KV_Q8 /* bytes in blocks of 32 with a scale each, by the rule for activations: 28 % of the memory where heads
+              are a multiple of 32 wide. Changes results a little (docs/NUMERICS.md) */
+} ml_kv_type;
+
 typedef struct ml_session_options {
   uint32_t n_ctx; /* positions to keep room for; 0: the smaller of max_seq and 4096 */
   uint32_t
@@ -145,6 +152,7 @@ typedef struct ml_session_options {
   uint32_t n_threads; /* 0: 1. Clamped to 64 */
   uint32_t
       n_loops; /* of a looped model: how often its shared layer is run, 1 ... ML_MAX_LOOPS; 0: as the model says */
+  ml_kv_type kv;
   bool exact;      /* weights dequantized, activations not quantized, double accumulation: slow, for proof */
   const char *isa; /* kernel implementation by name (ml_isa_name), NULL: the best for this machine */
   const ml_allocator *allocator; /* NULL: malloc and free */

@@ -118,6 +118,7 @@ ml_session_options job_session_options(const cli_job *job) {
                               .n_batch = asked->n_batch,
                               .n_threads = thread_count(asked->n_threads),
                               .n_loops = asked->n_loops,
+                              .kv = asked->kv,
                               .exact = asked->exact,
                               .isa = asked->isa,
                               .imatrix = job->imatrix};

@@ -30,6 +30,7 @@ typedef enum kind {
   COUNT,     /* uint32_t from low to high */
   REAL,      /* float from low to high */
   SEED,      /* uint64_t */
+  KV,        /* ml_kv_type */
   MODE,      /* chooses `mode` */
   MODE_FILE, /* the same, with a file name */
 } kind;
@@ -128,6 +129,9 @@ static const option_row table[] = {
      .help = "ids of a prompt that are evaluated at a time; default 64"},
     {COUNT, 't', "threads", "N", FIELD(n_threads), RANGE(0, 64), .modes = WITH_MODEL,
      .help = "default 1; 0: one for each processor"},
+    {KV, 0, "kv", "f32|q8", FIELD(kv), .modes = WITH_MODEL,
+     .help = "how keys and values of earlier ids are kept; default f32;\nq8: in a quarter of the memory, a "
+             "little less exact"},
     {TEXT, 0, "isa", "NAME|list", FIELD(isa), .modes = ANYWHERE,
      .help = "kernels to use; default: the first of --isa list"},
     {COUNT, 0, "loops", "N", FIELD(n_loops), RANGE(1, ML_MAX_LOOPS), .modes = WITH_MODEL,
@@ -186,6 +190,13 @@ static int parse_seed(const option_row *row, const char *text, uint64_t *out) {
   return DONE;
 }
 
+static int parse_kv(const option_row *row, const char *text, ml_kv_type *out) {
+  bool is_q8 = strcmp(text, "q8") == 0;
+  if (!is_q8 && strcmp(text, "f32") != 0) return fail_usage("--%s %s: must be f32 or q8", row->name, text);
+  *out = is_q8 ? ML_KV_Q8 : ML_KV_F32;
+  return DONE;
+}
+
 static int choose_mode(const option_row *row, const char *file, cli_options *out) {
   if (out->mode == MODE_HELP || (out->mode == row->mode && row->kind == MODE)) return DONE;
   if (out->mode != MODE_GENERATE && row->mode != MODE_HELP) {
@@ -209,6 +220,7 @@ static int apply(const option_row *row, const char *text, cli_options *out) {
     case COUNT: return parse_count(row, text, field);
     case REAL: return parse_real(row, text, field);
     case SEED: return parse_seed(row, text, field);
+    case KV: return parse_kv(row, text, field);
     case MODE:
     case MODE_FILE: return choose_mode(row, text, out);
   }

@@ -39,6 +39,7 @@ typedef struct cli_options {
   uint32_t n_threads;      /* 0: one for each processor */
   const char *isa;         /* NULL: the best */
   uint32_t n_loops;        /* 0: as the model says */
+  ml_kv_type kv;
   bool exact, f16_body;
   ml_sampler_options sampler;
   bool seed_given;

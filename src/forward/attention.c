@@ -30,14 +30,19 @@ static const float *head_of(const float *bias, uint32_t head, uint32_t head_dim)
 }
 
 /* Puts a token's key and value of one kv head into the ring. */
-static void store_kv(const attention_job *job, uint32_t kv_head, uint32_t token) {
+static void store_kv(const attention_job *job, uint32_t part, uint32_t kv_head, uint32_t token) {
   const ml_forward *f = job->f;
   const ml_config *c = &f->model->config;
   const ml_attention_weights *w = &job->layer->attention;
   size_t at = (size_t)token * c->kv_dim + (size_t)kv_head * c->head_dim;
   finish_head(job, f->k + at, token, head_of(w->bk, kv_head, c->head_dim), w->k_norm);
   if (w->bv) f->kernels->add(f->v + at, head_of(w->bv, kv_head, c->head_dim), c->head_dim);
-  size_t slot = (size_t)kv_head * job->cache->capacity + (f->n_past + token) % job->cache->capacity;
+  uint32_t place = (f->n_past + token) % job->cache->capacity;
+  if (f->kv == ML_KV_Q8) {
+    ml_kv_q8_store(f, job->cache, part, kv_head, place, f->k + at, f->v + at);
+    return;
+  }
+  size_t slot = (size_t)kv_head * job->cache->capacity + place;
   memcpy(job->cache->k + slot * c->head_dim, f->k + at, c->head_dim * sizeof(float));
   memcpy(job->cache->v + slot * c->head_dim, f->v + at, c->head_dim * sizeof(float));
 }
@@ -47,12 +52,11 @@ static void store_part(void *context, uint32_t part, uint32_t n_parts) {
   const attention_job *job = context;
   uint32_t n_kv_heads = job->f->model->config.n_kv_heads, begin, end;
   ml_pool_share((job->end - job->begin) * n_kv_heads, 1, part, n_parts, &begin, &end);
-  for (uint32_t i = begin; i < end; i++) store_kv(job, i % n_kv_heads, job->begin + i / n_kv_heads);
+  for (uint32_t i = begin; i < end; i++) store_kv(job, part, i % n_kv_heads, job->begin + i / n_kv_heads);
 }
 
 /* Query heads head ... head + n - 1 of one token, which share a kv head. */
-static void attend_heads(const attention_job *job, uint32_t token, uint32_t head, uint32_t n,
-                         float *scratch) {
+static void attend_heads(const attention_job *job, uint32_t part, uint32_t token, uint32_t head, uint32_t n) {
   const ml_forward *f = job->f;
   const ml_config *c = &f->model->config;
   const ml_attention_weights *w = &job->layer->attention;
@@ -62,11 +66,10 @@ static void attend_heads(const attention_job *job, uint32_t token, uint32_t head
                 w->q_norm);
   uint32_t position = f->n_past + token, window = job->layer->window;
   uint32_t first = window && position + 1 > window ? position + 1 - window : 0;
-  size_t ring = (size_t)(head / (c->n_heads / c->n_kv_heads)) * job->cache->capacity * c->head_dim;
+  uint32_t kv_head = head / (c->n_heads / c->n_kv_heads);
+  float *scratch = f->scores + part * (size_t)ml_attend_scratch(c, f->n_ctx);
   ml_attend attend = {.out = f->mixed + at,
                       .q = f->q + at,
-                      .k = job->cache->k + ring,
-                      .v = job->cache->v + ring,
                       .n_heads = n,
                       .head_dim = c->head_dim,
                       .capacity = job->cache->capacity,
@@ -76,7 +79,14 @@ static void attend_heads(const attention_job *job, uint32_t token, uint32_t head
                       .softcap = c->attn_softcap,
                       .scores = scratch + n,
                       .sums = scratch};
-  f->kernels->attend(&attend);
+  if (f->kv == ML_KV_Q8) {
+    ml_kv_q8_attend(f, job->cache, part, kv_head, &attend);
+  } else {
+    size_t ring = (size_t)kv_head * job->cache->capacity * c->head_dim;
+    attend.k = job->cache->k + ring;
+    attend.v = job->cache->v + ring;
+    f->kernels->attend(&attend);
+  }
   if (w->wg.rows) f->kernels->mul_sigmoid(f->mixed + at, f->gate + at, (size_t)n * c->head_dim);
 }
 
@@ -86,12 +96,11 @@ static void attend_part(void *context, uint32_t part, uint32_t n_parts) {
   const ml_config *c = &job->f->model->config;
   uint32_t group = c->n_heads / c->n_kv_heads, begin, end;
   ml_pool_share((job->end - job->begin) * c->n_heads, 1, part, n_parts, &begin, &end);
-  float *scratch = job->f->scores + part * (size_t)ml_attend_scratch(c, job->f->n_ctx);
   for (uint32_t i = begin, n; i < end; i += n) {
     uint32_t head = i % c->n_heads;
     n = group - head % group;
     if (n > end - i) n = end - i;
-    attend_heads(job, job->begin + i / c->n_heads, head, n, scratch);
+    attend_heads(job, part, job->begin + i / c->n_heads, head, n);
   }
 }
 

@@ -37,6 +37,7 @@ void ml_forward_place(ml_forward *f, ml_arena *arena) {
   f->gate = take_rows(arena, n, c->q_dim);
   f->mixed = take_rows(arena, n, mixed);
   f->scores = ml_arena_take(arena, ml_mul_sizes(f->n_threads, ml_attend_scratch(c, f->n_ctx)), sizeof(float));
+  if (f->kv == ML_KV_Q8) ml_kv_q8_place_scratch(f, arena);
   f->channels = take_rows(arena, n, c->lin_channels);
   f->z = take_rows(arena, n, c->lin_value_dim);
   f->beta = take_rows(arena, n, c->lin_v_heads);

@@ -19,8 +19,12 @@ static void place_layer(const ml_forward *f, const ml_layer *layer, ml_layer_cac
   } else {
     made.capacity = layer->window && layer->window < f->n_ctx ? layer->window : f->n_ctx;
     uint64_t size = (uint64_t)made.capacity * c->kv_dim;
-    made.k = ml_arena_take(arena, size, sizeof(float));
-    made.v = ml_arena_take(arena, size, sizeof(float));
+    if (f->kv == ML_KV_Q8) {
+      ml_kv_q8_place(f, &made, arena);
+    } else {
+      made.k = ml_arena_take(arena, size, sizeof(float));
+      made.v = ml_arena_take(arena, size, sizeof(float));
+    }
   }
   if (cache) *cache = made;
 }

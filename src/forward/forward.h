@@ -21,7 +21,11 @@
 /* What a layer remembers. */
 typedef struct ml_layer_cache {
   /* attention: position p is row p % capacity */
-  float *k, *v;      /* (n_kv_heads, capacity, head_dim) */
+  float *k, *v; /* (n_kv_heads, capacity, head_dim); as bytes (kv_q8.c) instead: */
+  int8_t *k_q8; /* (n_kv_heads), each a packed Q8_0 matrix with a row per position */
+  float *k_scales;
+  int8_t *v_q8;      /* (n_kv_heads, capacity, head_dim rounded up to blocks of 32) */
+  float *v_scales;   /* (n_kv_heads, blocks, capacity) */
   uint32_t capacity; /* the window, or n_ctx */
   /* gated delta rule: does not grow */
   float *state;   /* (lin_v_heads, lin_k_dim, lin_v_dim) */
@@ -34,9 +38,18 @@ typedef struct ml_rope_table {
   float *cosine, *sine;      /* (n_batch, rot_dim) */
 } ml_rope_table;
 
-/* Floats that one thread needs to attend: scores and sums of the query heads that share a kv head. */
+/* Quantized heads of each thread, (n_threads, heads that share a kv head): members as in ml_rows. */
+typedef struct ml_kv_q8_scratch {
+  float *x, *d;
+  int8_t *q;
+  int32_t *sums;
+  int16_t *wide;
+} ml_kv_q8_scratch;
+
+/* Floats that one thread needs to attend: scores and sums of the query heads that share a kv head. With a group of
+ * matrix rows to spare, for kv_q8.c. */
 static inline uint64_t ml_attend_scratch(const ml_config *c, uint32_t n_ctx) {
-  return (uint64_t)(c->n_heads / c->n_kv_heads) * ((uint64_t)n_ctx + 1);
+  return (uint64_t)(c->n_heads / c->n_kv_heads) * ((uint64_t)n_ctx + ML_PACK_ROWS + 1);
 }
 
 typedef struct ml_forward {
@@ -44,6 +57,7 @@ typedef struct ml_forward {
   const ml_kernels *kernels;
   ml_pool *pool;
   bool exact;
+  ml_kv_type kv;
   uint32_t n_ctx, n_batch, n_threads;
   uint32_t n_runs, max_runs; /* of layers per token, and those that there are caches for */
   uint32_t n_past;           /* tokens in the caches */
@@ -68,6 +82,7 @@ typedef struct ml_forward {
   float *gate;      /* (n_batch, q_dim) */
   float *mixed;     /* (n_batch, q_dim or lin_value_dim): input of wo or lout */
   float *scores;    /* (n_threads, ml_attend_scratch) */
+  ml_kv_q8_scratch kv_q8;
 
   float *channels;     /* (n_batch, lin_channels): queries, keys, values of the delta rule */
   float *z;            /* (n_batch, lin_value_dim) */
@@ -108,6 +123,17 @@ void ml_caches_clear(ml_forward *f);
 /* See ml_session_truncate. */
 uint32_t ml_caches_truncate(ml_forward *f, uint32_t n_keep);
 
+/* ---------------------------------------------------------------- kv_q8.c: only with ML_KV_Q8 */
+
+void ml_kv_q8_place(const ml_forward *f, ml_layer_cache *cache, ml_arena *arena);
+void ml_kv_q8_place_scratch(ml_forward *f, ml_arena *arena);
+/* Puts key and value (head_dim floats each) of a kv head into a place of the ring. `part`: of the pool, for scratch. */
+void ml_kv_q8_store(const ml_forward *f, const ml_layer_cache *cache, uint32_t part, uint32_t kv_head,
+                    uint32_t slot, const float *k, const float *v);
+/* As the kernel `attend`, but for `k` and `v` of `a`, which are those of the cache. */
+void ml_kv_q8_attend(const ml_forward *f, const ml_layer_cache *cache, uint32_t part, uint32_t kv_head,
+                     const ml_attend *a);
+
 /* ---------------------------------------------------------------- rope.c */
 
 void ml_rope_init(ml_forward *f);             /* fills the frequencies */
@@ -119,6 +145,8 @@ void ml_rope_fill(ml_forward *f, uint32_t n); /* fills cosine and sine for the b
  * the next call. ML_E_NUMERIC, naming stage, layer and position, when a value is not finite. */
 ml_status ml_prepare_rows(ml_forward *f, ml_rows *rows, const float *x, uint32_t n, uint32_t cols,
                           const char *stage, int32_t layer, uint32_t first, ml_error *error);
+/* q as i16, in the order of ml_rows.wide. */
+void ml_widen(int16_t *out, const int8_t *q, uint32_t cols);
 /* y (rows->n, w->rows) = w times every row. */
 void ml_linear(ml_forward *f, float *y, const ml_matrix *w, const ml_rows *rows);
 

@@ -2,7 +2,7 @@
 #include "forward/forward.h"
 
 /* As i16, four elements a b c d in the order a c b d: the even and the odd bytes of a word of weights. */
-static void widen(int16_t *out, const int8_t *q, uint32_t cols) {
+void ml_widen(int16_t *out, const int8_t *q, uint32_t cols) {
   for (uint32_t i = 0; i < cols; i += 4) {
     out[i] = q[i];
     out[i + 1] = q[i + 2];
@@ -19,7 +19,7 @@ ml_status ml_prepare_rows(ml_forward *f, ml_rows *rows, const float *x, uint32_t
       return ml_fail(error, ML_E_NUMERIC, stage, ml_int(layer),
                      "layer with an infinite or NaN activation at position", ml_uint((uint64_t)first + t),
                      ML_NO_OFFSET);
-    if (f->quants_wide) widen(f->quants_wide + at, f->quants + at, cols);
+    if (f->quants_wide) ml_widen(f->quants_wide + at, f->quants + at, cols);
   }
   *rows = (ml_rows){n, cols, x, f->quants, f->quant_scales, f->quant_sums, f->quants_wide};
   return ML_OK;

@@ -74,7 +74,7 @@ ml_status ml_forward_logits(ml_forward *f, uint32_t row, uint32_t position, ml_e
   ML_TRY(ml_prepare_rows(f, &rows, x, 1, wcls->cols, "classifier input", -1, position, error));
   ml_linear(f, f->logits, wcls, &rows);
   if (c->final_softcap > 0) f->kernels->softcap(f->logits, c->vocab, c->final_softcap);
-  if (f->exact) ml_exact_matvec(f->logits_exact, wcls, x, c->final_softcap);
+  if (f->exact) ml_kernels_exact_matvec(f->logits_exact, wcls, x, c->final_softcap);
   ML_TRY(check_logits(f, position, error));
   ml_observe(f, ML_STAGE_LOGITS, -1, position, f->logits, 1, c->vocab);
   return ML_OK;

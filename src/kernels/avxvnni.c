@@ -2,6 +2,8 @@
  * as with AVX2. */
 #include "kernels/vec_avx2.h"
 
+#include <string.h>
+
 #include "kernels/float_kernels.h"
 #include "kernels/packed_driver.h"
 #include "kernels/tables.h"

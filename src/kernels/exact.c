@@ -7,11 +7,10 @@
 #include "kernels/fmath.h"
 #include "kernels/tables.h"
 
+/* The matrix products below read activations as they are, so this matters to keys and values alone, if the cache holds
+ * bytes: then its quantization is the only one of activations. */
 static bool k_quantize(int8_t *q, float *d, int32_t *sums, const float *x, size_t n) {
-  (void)q, (void)d, (void)sums; /* activations stay as they are; only the check remains */
-  for (size_t i = 0; i < n; i++)
-    if (!(fabsf(x[i]) < HUGE_VALF)) return false;
-  return true;
+  return ml_kernels_scalar.quantize(q, d, sums, x, n);
 }
 
 static double dot(const float *x, const float *y, size_t n) {
@@ -125,6 +124,30 @@ static void attend_head(const ml_attend *a, uint32_t head) {
 
 static void k_attend(const ml_attend *a) {
   for (uint32_t head = 0; head < a->n_heads; head++) attend_head(a, head);
+}
+
+static void k_mix_q8(const ml_mix_q8 *a) {
+  size_t n = a->head_dim, width = (n + ML_BLOCK - 1) / ML_BLOCK * ML_BLOCK;
+  for (uint32_t head = 0; head < a->n_heads; head++) {
+    float *scores = a->scores + head * a->stride;
+    double greatest = -HUGE_VAL, sum = 0;
+    for (uint32_t t = 0; t < a->count; t++) {
+      double score = (double)scores[t] * a->scale;
+      if (a->softcap > 0) score = a->softcap * ml_tanh(score / a->softcap);
+      scores[t] = (float)score;
+      greatest = greatest < scores[t] ? scores[t] : greatest;
+    }
+    for (uint32_t t = 0; t < a->count; t++) sum += ml_exp(scores[t] - greatest);
+    for (size_t i = 0; i < n; i++) {
+      double value = 0;
+      for (uint32_t t = 0; t < a->count; t++) {
+        size_t row = (a->first + t) % a->capacity;
+        double v = (double)a->v[row * width + i] * a->d[i / ML_BLOCK * a->capacity + row];
+        value += ml_exp(scores[t] - greatest) * v;
+      }
+      a->out[head * n + i] = (float)(value / sum);
+    }
+  }
 }
 
 static void k_delta_step(const ml_delta *a) {

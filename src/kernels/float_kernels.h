@@ -10,9 +10,11 @@
 /* A page downloads the wasm kernels, so there what many of them use exists once, and loops stay loops. */
 #if defined(__wasm__)
 #define K_SHARED __attribute__((noinline)) static
+#define K_SMALL __attribute__((minsize)) static /* what takes no time to speak of */
 #define K_ROLLED _Pragma("clang loop unroll(disable)")
 #else
 #define K_SHARED static inline
+#define K_SMALL static
 #define K_ROLLED
 #endif
 
@@ -141,7 +143,7 @@ static bool k_quantize_block(int8_t *q, float *d, int32_t *sum, const float *x) 
   }
   *d = amax / 127.0f;
   v8 scale = v8_set(127.0f / amax), half = v8_set(0.5f), limit = v8_set(127.0f);
-  for (int i = 0; i < ML_BLOCK; i += 8) {
+  K_ROLLED for (int i = 0; i < ML_BLOCK; i += 8) {
     v8 element = v8_load(x + i);
     v8 level = v8_add(v8_mul(element, scale), v8_copysign(half, element));
     v8 size = v8_abs(level);
@@ -163,17 +165,17 @@ static bool k_quantize(int8_t *q, float *d, int32_t *sums, const float *x, size_
 
 /* ---------------------------------------------------------------- vectors */
 
-static void k_rms_norm(float *out, const float *x, const float *w, size_t n, float eps) {
+K_SMALL void k_rms_norm(float *out, const float *x, const float *w, size_t n, float eps) {
   v8 scale = v8_set(1.0f / sqrtf(k_dot(x, x, n) / (float)n + eps));
   for (size_t i = 0; i < n; i += 8) k_put(out, i, n, v8_mul(v8_mul(k_at(x, i, n), scale), k_at(w, i, n)));
 }
 
-static void k_l2_norm(float *x, size_t n, float eps, float scale) {
+K_SMALL void k_l2_norm(float *x, size_t n, float eps, float scale) {
   v8 factor = v8_set(scale / sqrtf(k_dot(x, x, n) + eps));
   for (size_t i = 0; i < n; i += 8) k_put(x, i, n, v8_mul(k_at(x, i, n), factor));
 }
 
-static void k_softcap(float *x, size_t n, float cap) {
+K_SMALL void k_softcap(float *x, size_t n, float cap) {
   v8 c = v8_set(cap);
   for (size_t i = 0; i < n; i += 8) k_put(x, i, n, v8_mul(c, k_tanh(v8_div(k_at(x, i, n), c))));
 }
@@ -186,15 +188,15 @@ static void k_silu_mul(float *x, const float *y, size_t n) {
   for (size_t i = 0; i < n; i += 8) k_put(x, i, n, v8_mul(k_silu(k_at(x, i, n)), k_at(y, i, n)));
 }
 
-static void k_gelu_mul(float *x, const float *y, size_t n) {
+K_SMALL void k_gelu_mul(float *x, const float *y, size_t n) {
   for (size_t i = 0; i < n; i += 8) k_put(x, i, n, v8_mul(k_gelu(k_at(x, i, n)), k_at(y, i, n)));
 }
 
-static void k_mul_sigmoid(float *x, const float *y, size_t n) {
+K_SMALL void k_mul_sigmoid(float *x, const float *y, size_t n) {
   for (size_t i = 0; i < n; i += 8) k_put(x, i, n, v8_mul(k_at(x, i, n), k_sigmoid(k_at(y, i, n))));
 }
 
-static void k_mul_silu(float *x, const float *y, size_t n) {
+K_SMALL void k_mul_silu(float *x, const float *y, size_t n) {
   for (size_t i = 0; i < n; i += 8) k_put(x, i, n, v8_mul(k_at(x, i, n), k_silu(k_at(y, i, n))));
 }
 
@@ -279,11 +281,17 @@ static inline void k_add_values(float *out, const float *p, const float *v, size
   }
 }
 
-/* Rows from position first + t on that lie one after the other in the ring, at most `limit`. */
-static inline uint32_t k_run(const ml_attend *a, uint32_t t, uint32_t limit, uint32_t *row) {
-  *row = (a->first + t) % a->capacity;
-  uint32_t n = a->count - t < limit ? a->count - t : limit;
-  return n < a->capacity - *row ? n : a->capacity - *row;
+/* How many of `n` positions from `position` on, at most `limit`, lie one after the other in a ring; the first is `row`. */
+static inline uint32_t k_run(uint32_t position, uint32_t n, uint32_t capacity, uint32_t limit,
+                             uint32_t *row) {
+  *row = position % capacity;
+  if (n > limit) n = limit;
+  return n < capacity - *row ? n : capacity - *row;
+}
+
+static inline void k_scale(float *x, size_t n, float factor) {
+  v8 f = v8_set(factor);
+  for (size_t i = 0; i < n; i += 8) k_put(x, i, n, v8_mul(k_at(x, i, n), f));
 }
 
 /* Runs of rows outside, heads inside: what is read of the ring serves every head of the group. */
@@ -291,7 +299,7 @@ static void k_attend(const ml_attend *a) {
   size_t n = a->head_dim;
   uint32_t row, n_rows;
   for (uint32_t t = 0; t < a->count; t += n_rows) {
-    n_rows = k_run(a, t, 8, &row);
+    n_rows = k_run(a->first + t, a->count - t, a->capacity, 8, &row);
     for (uint32_t head = 0; head < a->n_heads; head++)
       k_score_rows(a->scores + (size_t)head * a->count + t, a->q + head * n, a->k + row * n, n, n_rows,
                    a->scale);
@@ -303,15 +311,83 @@ static void k_attend(const ml_attend *a) {
   }
   for (size_t i = 0; i < a->n_heads * n; i++) a->out[i] = 0.0f;
   for (uint32_t t = 0; t < a->count; t += n_rows) {
-    n_rows = k_run(a, t, 32, &row);
+    n_rows = k_run(a->first + t, a->count - t, a->capacity, 32, &row);
     for (uint32_t head = 0; head < a->n_heads; head++)
       k_add_values(a->out + head * n, a->scores + (size_t)head * a->count + t, a->v + row * n, n, n_rows);
   }
-  for (uint32_t head = 0; head < a->n_heads; head++) {
-    v8 share = v8_set(1.0f / a->sums[head]);
-    for (size_t i = 0; i < n; i += 8)
-      k_put(a->out + head * n, i, n, v8_mul(k_at(a->out + head * n, i, n), share));
+  for (uint32_t head = 0; head < a->n_heads; head++) k_scale(a->out + head * n, n, 1.0f / a->sums[head]);
+}
+
+/* ---------------------------------------------------------------- attention over quantized keys and values */
+
+/* Heads and positions that go together. The code for heads exists once for each number of them. */
+#if defined(__wasm__)
+enum { MIX_HEADS = 2, MIX_ROWS = 64 };
+#else
+enum { MIX_HEADS = 4, MIX_ROWS = 64 };
+#endif
+
+/* out += weights * values for rows in order, columns i ... i + 7 of n <= MIX_HEADS heads: the bytes of a row become
+ * floats once for all of them. `out` and `weights` are those of the first head. */
+__attribute__((always_inline)) static inline void k_mix_columns(float *out,
+                                                                float weights[MIX_HEADS][MIX_ROWS],
+                                                                const int8_t *v, size_t width,
+                                                                uint32_t n_rows, size_t head_dim, size_t i,
+                                                                const uint32_t n) {
+  v8 sum[MIX_HEADS];
+  for (uint32_t h = 0; h < n; h++) sum[h] = k_at(out + h * head_dim, i, head_dim);
+  for (uint32_t r = 0; r < n_rows; r++) {
+    v8 value = v8_load_i8(v + r * width + i);
+    for (uint32_t h = 0; h < n; h++) sum[h] = v8_add(sum[h], v8_mul(v8_set(weights[h][r]), value));
   }
+  for (uint32_t h = 0; h < n; h++) k_put(out + h * head_dim, i, head_dim, sum[h]);
+}
+
+/* Adds a run of at most MIX_ROWS rows to the sums of n heads from `head` on, block after block. */
+static inline void k_mix_run(const ml_mix_q8 *a, uint32_t head, uint32_t n, uint32_t t, uint32_t row,
+                             uint32_t n_rows) {
+  size_t head_dim = a->head_dim, width = (head_dim + ML_BLOCK - 1) / ML_BLOCK * ML_BLOCK;
+  float weights[MIX_HEADS][MIX_ROWS];
+  for (size_t block = 0; block < width; block += ML_BLOCK) {
+    const float *d = a->d + block / ML_BLOCK * a->capacity + row;
+    for (uint32_t h = 0; h < n; h++) {
+      const float *p = a->scores + (head + h) * a->stride + t;
+      for (size_t r = 0; r < n_rows; r += 8)
+        k_put(weights[h], r, n_rows, v8_mul(k_at(p, r, n_rows), k_at(d, r, n_rows)));
+    }
+    for (size_t i = block; i < block + ML_BLOCK && i < head_dim; i += 8) {
+      float *out = a->out + head * head_dim;
+      const int8_t *v = a->v + row * width;
+      if (n == 1)
+        k_mix_columns(out, weights, v, width, n_rows, head_dim, i, 1);
+      else if (n == 2 || MIX_HEADS == 2)
+        k_mix_columns(out, weights, v, width, n_rows, head_dim, i, 2);
+      else if (n == 3)
+        k_mix_columns(out, weights, v, width, n_rows, head_dim, i, 3);
+      else
+        k_mix_columns(out, weights, v, width, n_rows, head_dim, i, 4);
+    }
+  }
+}
+
+static void k_mix_q8(const ml_mix_q8 *a) {
+  for (uint32_t head = 0; head < a->n_heads; head++) {
+    float *scores = a->scores + head * a->stride;
+    k_scale(scores, a->count, a->scale);
+    if (a->softcap > 0.0f) k_softcap(scores, a->count, a->softcap);
+    a->sums[head] = k_exp_scores(scores, a->count);
+  }
+  for (size_t i = 0; i < (size_t)a->n_heads * a->head_dim; i++) a->out[i] = 0.0f;
+  for (uint32_t head = 0, n; head < a->n_heads; head += n) {
+    n = a->n_heads - head < MIX_HEADS ? a->n_heads - head : MIX_HEADS;
+    uint32_t row, n_rows;
+    for (uint32_t t = 0; t < a->count; t += n_rows) {
+      n_rows = k_run(a->first + t, a->count - t, a->capacity, MIX_ROWS, &row);
+      k_mix_run(a, head, n, t, row, n_rows);
+    }
+  }
+  for (uint32_t head = 0; head < a->n_heads; head++)
+    k_scale(a->out + (size_t)head * a->head_dim, a->head_dim, 1.0f / a->sums[head]);
 }
 
 /* ---------------------------------------------------------------- gated delta rule */
@@ -342,7 +418,7 @@ static void k_delta_step(const ml_delta *a) {
 }
 
 /* Taps in order, oldest first, from +0. */
-static void k_conv_silu(const ml_conv *a) {
+K_SMALL void k_conv_silu(const ml_conv *a) {
   uint32_t n_history = a->taps - 1;
   size_t channels = a->channels;
   for (size_t c = a->begin; c < a->end; c += 8) {

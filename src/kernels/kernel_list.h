@@ -55,5 +55,6 @@ ML_KERNEL(void, mul_silu, (float *x, const float *y, size_t n))    /* x * silu(y
 ML_KERNEL(void, rope, (float *x, const float *cosine, const float *sine, size_t n))
 
 ML_KERNEL(void, attend, (const ml_attend *a))
+ML_KERNEL(void, mix_q8, (const ml_mix_q8 *a))
 ML_KERNEL(void, delta_step, (const ml_delta *a))
 ML_KERNEL(void, conv_silu, (const ml_conv *a))

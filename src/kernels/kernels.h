@@ -20,6 +20,20 @@ typedef struct ml_attend {
   float *scores, *sums;  /* (n_heads, count), (n_heads): scratch */
 } ml_attend;
 
+/* What remains of attention when keys and values are bytes, after the keys: softmax over the scores of the query heads
+ * that share a value head, and the sum of its values. Values live in a ring as above. */
+typedef struct ml_mix_q8 {
+  float *out;      /* (n_heads, head_dim) */
+  float *scores;   /* (n_heads, stride): q.k of `count` positions, overwritten */
+  size_t stride;   /* floats from one head's scores to the next one's */
+  const int8_t *v; /* (capacity, width) */
+  const float *d;  /* (width / 32, capacity): scales of the blocks */
+  uint32_t n_heads, head_dim, capacity, first,
+      count; /* as above; width is head_dim rounded up to blocks of 32 */
+  float scale, softcap;
+  float *sums; /* (n_heads): scratch */
+} ml_mix_q8;
+
 /* One position of one value head of the gated delta rule. */
 typedef struct ml_delta {
   float *out;         /* (dv) */
@@ -66,7 +80,7 @@ const ml_kernels *ml_kernels_find(const char *name);
 /* The slow double-precision table behind the `exact` option, NULL where the build has none, and a matrix-vector product
  * whose results are double as well, for the logits: y[r] = softcap'd row r of w times x (cols floats). */
 const ml_kernels *ml_kernels_exact(void);
-void ml_exact_matvec(double *y, const ml_matrix *w, const float *x, float softcap);
+void ml_kernels_exact_matvec(double *y, const ml_matrix *w, const float *x, float softcap);
 /* Names, best first; NULL past the end. */
 const char *ml_kernels_name(size_t index);
 /* The same with those that this machine lacks, for tests: only when can_run may their functions be called. */

@@ -281,7 +281,7 @@ static bool form_works(int form, trial *t, const int32_t expected[4]) {
 
 /* Every pair of extremes in every place of a lane, with neighbours that carry if anything can, and all forms. The
  * operands are made at run time, so that no compiler works out the answer. */
-bool ml_cpu_relaxed(void) {
+__attribute__((minsize)) bool ml_cpu_relaxed(void) {
   static const int8_t xs[] = {-127, -126, -64, -1, 0, 1, 63, 127};
   static const int8_t smalls[] = {0, 1, 15, 64, 126, 127};
   enum { N_XS = sizeof xs, N_SMALLS = sizeof smalls, N_FORMS = sizeof forms / sizeof *forms };

@@ -26,6 +26,11 @@ void ml_matmul_any(float *y, size_t y_stride, const ml_matrix *w, const ml_rows 
   }
 }
 
+void ml_embed_any(float *out, const ml_matrix *w, uint32_t row, float scale) {
+  ml_dequantize_row(out, w, row);
+  for (uint32_t c = 0; c < w->cols; c++) out[c] *= scale;
+}
+
 #define k_matmul_q8_0_rows ml_matmul_any
 #define k_matmul_q4_0_rows ml_matmul_any
 #define k_matmul_q8_0_packed ml_matmul_any

@@ -75,4 +75,8 @@ static inline void v8_store_i8(int8_t *p, v8 a) {
   _mm_storel_epi64((__m128i *)(void *)p, _mm_packs_epi16(half, half));
 }
 
+static inline v8 v8_load_i8(const int8_t *p) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));
+}
+
 #endif

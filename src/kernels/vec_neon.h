@@ -108,4 +108,9 @@ static inline void v8_store_i8(int8_t *p, v8 a) {
   vst1_s8(p, vmovn_s16(wide));
 }
 
+static inline v8 v8_load_i8(const int8_t *p) {
+  int16x8_t wide = vmovl_s8(vld1_s8(p));
+  return (v8){vcvtq_f32_s32(vmovl_s16(vget_low_s16(wide))), vcvtq_f32_s32(vmovl_high_s16(wide))};
+}
+
 #endif

@@ -88,6 +88,8 @@ static inline void v8_store_i8(int8_t *p, v8 a) {
   for (int i = 0; i < 8; i++) p[i] = (int8_t)(int32_t)a.lane[i];
 }
 
+static inline v8 v8_load_i8(const int8_t *p) { V8_EACH((float)p[i]); }
+
 #undef V8_EACH
 
 #endif

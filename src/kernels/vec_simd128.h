@@ -109,6 +109,12 @@ static inline void v8_store_i8(int8_t *p, v8 a) {
   wasm_v128_store64_lane(p, wasm_i8x16_narrow_i16x8(half, half), 0);
 }
 
+static inline v8 v8_load_i8(const int8_t *p) {
+  v128_t wide = wasm_i16x8_load8x8(p);
+  return (v8){wasm_f32x4_convert_i32x4(wasm_i32x4_extend_low_i16x8(wide)),
+              wasm_f32x4_convert_i32x4(wasm_i32x4_extend_high_i16x8(wide))};
+}
+
 #undef V8_BOTH
 
 #endif

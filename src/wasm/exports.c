@@ -133,26 +133,27 @@ static bool next_position(void *user, uint32_t position, const float *logits, co
 }
 
 static ml_session_options session_options(uint32_t n_ctx, uint32_t n_batch, uint32_t n_threads,
-                                          uint32_t n_loops, const char *isa, int trace) {
+                                          uint32_t n_loops, int kv, const char *isa, int trace) {
   return (ml_session_options){.n_ctx = n_ctx,
                               .n_batch = n_batch,
                               .n_threads = n_threads,
                               .n_loops = n_loops,
+                              .kv = (ml_kv_type)kv,
                               .isa = isa,
                               .trace = trace ? trace_stage : NULL};
 }
 
-/* Bytes that ml_wasm_session_new would ask for; 0 when it would refuse. */
+/* Bytes that ml_wasm_session_new would ask for; 0 when it would refuse. kv: an ml_kv_type. */
 double ml_wasm_session_memory(const ml_model *model, uint32_t n_ctx, uint32_t n_batch, uint32_t n_threads,
-                              uint32_t n_loops) {
-  ml_session_options options = session_options(n_ctx, n_batch, n_threads, n_loops, NULL, false);
+                              uint32_t n_loops, int kv) {
+  ml_session_options options = session_options(n_ctx, n_batch, n_threads, n_loops, kv, NULL, false);
   return (double)ml_session_memory(model, &options);
 }
 
 /* n_loops 0: as the model says. isa NULL: the best. trace: every stage of what is evaluated goes to host_stage. */
 ml_session *ml_wasm_session_new(const ml_model *model, uint32_t n_ctx, uint32_t n_batch, uint32_t n_threads,
-                                const char *isa, int trace, uint32_t n_loops) {
-  ml_session_options options = session_options(n_ctx, n_batch, n_threads, n_loops, isa, trace);
+                                const char *isa, int trace, uint32_t n_loops, int kv) {
+  ml_session_options options = session_options(n_ctx, n_batch, n_threads, n_loops, kv, isa, trace);
   ml_session *session = NULL;
   ml_session_new(&session, model, &options, &failure);
   return session;

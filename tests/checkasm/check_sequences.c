@@ -64,6 +64,79 @@ void bench_attend(void) {
   }
 }
 
+/* ---------------------------------------------------------------- attention over bytes */
+
+typedef struct mix {
+  ml_mix_q8 a;
+  buffer out, scores, v, d, sums;
+} mix;
+
+static void call_mix_q8(const ml_kernels *kernels, side on, const void *arguments) {
+  const mix *m = arguments;
+  ml_mix_q8 a = m->a;
+  a.out = m->out.of[on], a.scores = m->scores.of[on], a.sums = m->sums.of[on];
+  a.v = m->v.of[on], a.d = m->d.of[on];
+  kernels->mix_q8(&a);
+}
+
+/* Bytes of -127 ... 127. */
+static buffer new_levels(const char *name, size_t n) {
+  buffer b = new_buffer(name, n, sizeof(int8_t), BYTES);
+  int8_t *q = b.of[REFERENCE];
+  for (size_t i = 0; i < n; i++) q[i] = (int8_t)((int)random_below(255) - 127);
+  return b;
+}
+
+static mix new_mix(ml_mix_q8 a, style s) {
+  size_t n_blocks = (a.head_dim + ML_BLOCK - 1) / ML_BLOCK;
+  mix m = {.a = a};
+  m.out = new_buffer("out", (size_t)a.n_heads * a.head_dim, sizeof(float), FLOATS);
+  m.scores = new_buffer("scores", a.n_heads * a.stride, sizeof(float), SCRATCH);
+  fill_floats(m.scores.of[REFERENCE], a.n_heads * a.stride, s);
+  m.v = new_levels("v", a.capacity * n_blocks * ML_BLOCK);
+  m.d = new_floats("d", a.capacity * n_blocks, s);
+  m.sums = new_buffer("sums", a.n_heads, sizeof(float), SCRATCH);
+  return m;
+}
+
+static void mix_case(uint32_t n_heads, uint32_t head_dim, uint32_t count, uint32_t capacity, style s) {
+  ml_mix_q8 a = {.n_heads = n_heads, .head_dim = head_dim, .count = count, .capacity = capacity};
+  a.stride = count + random_below(20);
+  a.first = random_below(3 * capacity);
+  a.scale = random_between(0.05f, 1);
+  a.softcap = random_below(2) ? 0 : random_between(1, 50);
+  case_begin("heads %u x %u, positions %u + %u of %u, cap %g, %s", n_heads, head_dim, a.first, count,
+             capacity, (double)a.softcap, style_name(s));
+  mix m = new_mix(a, s);
+  case_run(call_mix_q8, &m);
+}
+
+/* As for `attend`; heads around the four that go together, and positions around the 64 that do. */
+void check_mix_q8(void) {
+  static const uint32_t sizes[] = {1, 5, 8, 12, 31, 32, 33, 40, 64, 65, 96, 128, 256};
+  static const uint32_t counts[] = {1, 2, 7, 8, 9, 16, 33, 63, 64, 65, 100, 130};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (size_t j = 0; j < sizeof counts / sizeof *counts; j++) {
+      uint32_t count = counts[j], n_heads = 1 + random_below(9);
+      mix_case(n_heads, sizes[i], count, count, SMOOTH);
+      mix_case(n_heads, sizes[i], count, count + random_below(20), random_below(4) ? SMOOTH : TIES);
+    }
+  for (style s = 0; s < N_STYLES; s++)
+    for (uint32_t count = 1; count <= 24; count++)
+      mix_case(1 + random_below(3), 1 + random_below(40), count, count + random_below(9), s);
+}
+
+void bench_mix_q8(void) {
+  for (uint32_t count = 64; count <= 1024; count *= 16) {
+    case_begin("3 heads x 64, %u positions", count);
+    mix m = new_mix(
+        (ml_mix_q8){
+            .n_heads = 3, .head_dim = 64, .count = count, .stride = count, .capacity = 1024, .scale = 0.125f},
+        SMOOTH);
+    case_run(call_mix_q8, &m);
+  }
+}
+
 /* ---------------------------------------------------------------- delta rule */
 
 typedef struct delta {

@@ -129,6 +129,12 @@ static void k_attend(const ml_attend *a) {
   strike_input(a->v, a->head_dim);
 }
 
+static void k_mix_q8(const ml_mix_q8 *a) {
+  right()->mix_q8(a);
+  strike(0, a->out, (size_t)a->n_heads * a->head_dim, sizeof *a->out);
+  strike_input(a->v, a->head_dim);
+}
+
 static void k_delta_step(const ml_delta *a) {
   right()->delta_step(a);
   strike(0, a->out, a->dv, sizeof *a->out);

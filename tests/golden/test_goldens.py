@@ -57,6 +57,14 @@ def test_production(ml_run, name):
     print(f"{name}: cosine {whole:.5f} with exact logits, at least {least:.6f} with emulated ones")
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_quantized_cache(ml_run, name):
+    """Bytes for keys and values cost less than bytes for activations do: the bounds are those of test_production."""
+    tokens, expected = stored(name)
+    actual = Engine(ml_run).logits(FOLDER / f"{name}.mlb", tokens, "--exact", "--kv", "q8")
+    print(f"{name}: cosine {compare_production(actual, expected):.6f} with exact logits")
+
+
 def agreement(pairs):
     """The share of positions at which both logits have the same favourite."""
     return np.concatenate([actual.argmax(axis=1) == expected.argmax(axis=1) for actual, expected in pairs]).mean()

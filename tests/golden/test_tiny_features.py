@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from mlb import MASK_TOK_EMB, MASK_WCLS, read_model, write_model
+from mlb import FLAG_LINEAR, MASK_TOK_EMB, MASK_WCLS, read_model, write_model
 from tiny import FEATURES, write_tiny
 
 from oracle.engine import Engine
@@ -32,6 +32,17 @@ def test_exact(ml_run, tiny):
 def test_production(ml_run, tiny):
     path, model, tokens = tiny
     compare_emulated(Engine(ml_run).logits(path, tokens), logits_of(model, tokens, quantize_activations=True))
+
+
+def test_quantized_cache(ml_run, tiny):
+    path, model, tokens = tiny
+    tokens = tokens[:24]  # three windows
+    engine = Engine(ml_run)
+    exact, production = engine.logits(path, tokens, "--exact", "--kv", "q8"), engine.logits(path, tokens, "--kv", "q8")
+    compare_emulated(exact, logits_of(model, tokens, quantize_cache=True))
+    compare_emulated(production, logits_of(model, tokens, quantize_activations=True, quantize_cache=True))
+    changes = np.any(exact != engine.logits(path, tokens, "--exact"))
+    assert changes == any(not flags & FLAG_LINEAR for flags in model.layer_flags or [0])
 
 
 def test_importance(ml_run, tiny):

@@ -94,6 +94,26 @@ for (const build of runnableBuilds()) {
     model.session({ contextSize: 64 }).evaluate(IDS);
   });
 
+  test(`${build}: a cache of bytes is smaller, and answers the same in every build`, async () => {
+    const file = golden('llama');
+    const q8 = { contextSize: 512, kv: 'q8' };
+    const logits = [];
+    for (const name of new Set([REFERENCE, build])) {
+      const planned = await plan(await compiled(name), file.subarray(0, 256), q8);
+      const engine = await Engine.start(await compiled(name), { bytes: planned.memoryBytes });
+      const model = engine.loadModel([file]);
+      assert.equal(model.sessionBytes(q8), planned.sessionBytes);
+      assert.ok(planned.sessionBytes < model.sessionBytes({ contextSize: 512 }));
+      assert.throws(() => model.sessionBytes({ kv: 'q4' }), { code: 'ML_E_ARG', message: /kv = q4/ });
+      assert.throws(() => model.session({ kv: 'q4' }), { code: 'ML_E_ARG', message: /kv = q4/ });
+      const session = model.session(q8);
+      session.evaluate(IDS);
+      logits.push(session.logits().slice());
+    }
+    assert.deepEqual(logits[0], logits.at(-1));
+    assert.notDeepEqual(logits[0], await logitsOf(build, file));
+  });
+
   test(`${build}: failures are typed, say where, and leave the engine usable`, async () => {
     const file = golden('llama');
     const engine = await start(build, file);

@@ -24,6 +24,7 @@ const { values: options, positionals } = parseArgs({
     threads: { type: 'string', short: 't', default: '1' },
     ctx: { type: 'string', short: 'c', default: '0' },
     predict: { type: 'string', short: 'n', default: '64' },
+    kv: { type: 'string', default: 'f32' },
     isa: { type: 'string' },
     mmap: { type: 'boolean' }, // no such thing here: weights are packed, whatever is asked for
   },
@@ -63,6 +64,7 @@ async function run() {
     contextSize: Number(options.ctx),
     batchSize: Number(options.batch),
     threads: Number(options.threads),
+    kv: options.kv,
   };
   const ids = options.ids?.split(',').map(Number) ?? Array.from({ length: 128 }, (_, i) => i + 1);
   const { memoryBytes } = await plan(module, headOf(options.model), { totalBytes, ...settings });

@@ -7,7 +7,8 @@ that a header can say, also for combinations that no published model has.
 
 Weights are w = q × d (dequantized), activations are not quantized: what the engine's `--exact` mode computes. With
 quantize_activations the input of every quantized matrix goes through the document's quantization rule, which is
-what the engine's production mode computes, but for the order of its additions.
+what the engine's production mode computes, but for the order of its additions. With quantize_cache keys and values go
+through that rule too, in blocks of 32 of each head, and so do queries if activations do: the engine's `--kv q8`.
 """
 
 from __future__ import annotations
@@ -155,15 +156,30 @@ def decay_of(a: np.ndarray, a_log: np.ndarray, dt_bias: np.ndarray) -> np.ndarra
 # ---------------------------------------------------------------- the model
 
 
+def quantize_heads(heads: np.ndarray) -> np.ndarray:
+    """Heads (n, head_size) as they come back from bytes; a last block of fewer than 32 is filled up with zeros."""
+    size = heads.shape[1]
+    padded = np.pad(heads.astype(np.float32), ((0, 0), (0, -size % 32)))
+    return quantize_q8_0(padded).dequantize()[:, :size].astype(np.float64)
+
+
 class Reference:
     """A model and the state of one sequence. step() takes the next token and gives the logits after it."""
 
-    def __init__(self, model: Model, *, quantize_activations: bool = False, observe: Observe | None = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        *,
+        quantize_activations: bool = False,
+        quantize_cache: bool = False,
+        observe: Observe | None = None,
+    ) -> None:
         self.header = model.header
         self.flags = model.layer_flags or bytes([FLAG_WINDOW]) * model.header.n_layers
         self.quantized = {spec.name for spec in model.tensors() if spec.kind != "f32"}
         self.weights = {spec.name: model.array(spec.name).astype(np.float64) for spec in model.tensors()}
         self.quantize_activations = quantize_activations
+        self.quantize_cache = quantize_cache
         self.observe = observe
         self.angles = {local: self._angles(local) for local in (False, True)}
         self.reset()
@@ -211,8 +227,12 @@ class Reference:
             factor = 1.0 if local else header.rope_attn_factor or 1.0
             q = np.array([rotate(head, angles, factor) for head in q])
             k = np.array([rotate(head, angles, factor) for head in k])
+        v = v.reshape(header.n_kv_heads, header.head_size)
+        if self.quantize_cache:
+            k, v = quantize_heads(k), quantize_heads(v)
+            q = quantize_heads(q) if self.quantize_activations else q
         self.keys[layer].append(k)
-        self.values[layer].append(v.reshape(header.n_kv_heads, header.head_size))
+        self.values[layer].append(v)
 
         out = np.concatenate([self._attend(layer, head, q[head]) for head in range(header.n_heads)])
         if header.attn_gate:

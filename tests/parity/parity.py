@@ -146,6 +146,11 @@ FEW_WAYS = (
     ("--threads", "3", "--batch", "1"),
     ("--mmap", "--threads", "3", "--batch", "64"),
 )
+# Keys and values as bytes: other bits, and again the same for all.
+KV_WAYS = (
+    ("--kv", "q8", "--threads", "2", "--batch", "64"),
+    ("--kv", "q8", "--threads", "3", "--batch", "1"),
+)
 ONE_WAY = (("--mmap", "--threads", "2", "--batch", "64"),)
 
 
@@ -153,9 +158,14 @@ def ways_of(model: Model, runner: Runner, table: str, slice_only: bool) -> Seque
     """All of them where a run takes milliseconds, one where it takes seconds."""
     plain = table in ("scalar", "exact")  # portable C: little can differ between the ways that does not elsewhere
     if (runner.slow and (plain or model.real)) or (model.real and table == "exact"):
-        return ONE_WAY
+        return (*ONE_WAY, *KV_WAYS[:1])
     all_ways = model.name in SHAPES and not (slice_only or runner.slow or table == "exact")
-    return ALL_WAYS if all_ways else FEW_WAYS
+    return (*(ALL_WAYS if all_ways else FEW_WAYS), *KV_WAYS)
+
+
+def cache_of(way: tuple[str, ...]) -> tuple[str, ...]:
+    """What of a way changes results: how keys and values are kept."""
+    return way[:2] if way[:1] == ("--kv",) else ()
 
 
 # ---------------------------------------------------------------- traces
@@ -245,7 +255,11 @@ def compare_model(model: Model, runners: Sequence[Runner], slice_only: bool, poo
         except RuntimeError as error:
             return error
 
-    references = {table: pool.submit(run, runners[0], table, ALL_WAYS[0]) for table in ("scalar", "exact")}
+    references = {
+        (table, cache): pool.submit(run, runners[0], table, (*cache, *ALL_WAYS[0]))
+        for table in ("scalar", "exact")
+        for cache in {cache_of(way) for way in (*ALL_WAYS, *KV_WAYS)}
+    }
     runs = {
         (runner, table): {
             way: pool.submit(run, runner, table, way) for way in ways_of(model, runner, table, slice_only)
@@ -255,9 +269,9 @@ def compare_model(model: Model, runners: Sequence[Runner], slice_only: bool, poo
     }
     for (runner, table), ways in runs.items():
         row = report.rows.setdefault((runner.name, table), Row())
-        expected = references["exact" if table == "exact" else "scalar"].result()
         differs = False
         for way, future in ways.items():
+            expected = references["exact" if table == "exact" else "scalar", cache_of(way)].result()
             actual = future.result()
             row.runs += 1
             row.hashes += len(actual) if isinstance(actual, list) else 0

@@ -78,6 +78,7 @@ def test_isa_list(run):
         (["--logits", "a", "--imatrix", "b"], ["--logits", "--imatrix"]),
         (["--info", "--temp", "1", "-m", "x"], ["--temp has no meaning with --info"]),
         (["--json", "-m", "x", "--ids", "1"], ["--json has no meaning with generating"]),
+        (["--kv", "q4", "-m", "x"], ["--kv q4", "f32 or q8"]),
         (["--stride", "3", "--bench", "-m", "x"], ["--stride has no meaning with --bench"]),
         (["--check", "x", "-m", "y"], ["--model has no meaning with --check"]),
         (["--ids", "1"], ["a model is needed", "-m FILE"]),

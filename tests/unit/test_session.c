@@ -15,8 +15,8 @@ typedef struct session_fixture {
   ml_session *session;
 } session_fixture;
 
-/* `norm`: every float of the first attn_norm; a huge one makes activations infinite. */
-static bool set_up(session_fixture *fixture, float norm) {
+/* `value`, if above 0: every float of a tensor of the first layer; a huge one makes activations infinite. */
+static bool set_up_with(session_fixture *fixture, ml_tensor tensor, float value, ml_kv_type kv) {
   uint8_t header[ML_MLB_HEADER_SIZE];
   memset(fixture, 0, sizeof *fixture);
   tiny_header(header);
@@ -26,13 +26,18 @@ static bool set_up(session_fixture *fixture, float norm) {
   if (!CHECK(ml_mlb_read_header(&parsed, header, sizeof header, NULL) == ML_OK)) return false;
   ml_mlb_walk walk = ml_mlb_walk_begin(&parsed, NULL);
   ml_array array;
-  while (norm > 0 && ml_mlb_walk_next(&walk, &array))
-    if (array.tensor == ML_TENSOR_ATTN_NORM && array.layer == 0)
-      for (uint64_t i = 0; i < array.size; i += 4) memcpy(fixture->file.bytes + array.offset + i, &norm, 4);
-  ml_session_options options = {.n_ctx = N_CTX, .n_batch = 3};
+  while (value > 0 && ml_mlb_walk_next(&walk, &array))
+    if (array.tensor == tensor && array.layer == 0 &&
+        (array.element == ML_ELEMENT_F32 || array.element == ML_ELEMENT_D_F32))
+      for (uint64_t i = 0; i < array.size; i += 4) memcpy(fixture->file.bytes + array.offset + i, &value, 4);
+  ml_session_options options = {.n_ctx = N_CTX, .n_batch = 3, .kv = kv};
   return CHECK(ml_model_open(&fixture->model, fixture->file.bytes, fixture->file.size, NULL, NULL) ==
                ML_OK) &&
          CHECK(ml_session_new(&fixture->session, fixture->model, &options, NULL) == ML_OK);
+}
+
+static bool set_up(session_fixture *fixture, float norm) {
+  return set_up_with(fixture, ML_TENSOR_ATTN_NORM, norm, ML_KV_F32);
 }
 
 static void tear_down(session_fixture *fixture) {
@@ -99,6 +104,10 @@ TEST(session_options_are_checked) {
   ml_session_options no_kernels = {.isa = "abacus"};
   CHECK_EQ_I64(ml_session_new(&untouched, f.model, &no_kernels, &error), ML_E_ARG);
   CHECK(strstr(error.message, "abacus") != NULL);
+  ml_session_options no_cache = {.kv = (ml_kv_type)7};
+  CHECK_EQ_I64(ml_session_new(&untouched, f.model, &no_cache, &error), ML_E_ARG);
+  CHECK(strstr(error.message, "kv = 7") != NULL);
+  CHECK_EQ_U64(ml_session_memory(f.model, &no_cache), 0);
   CHECK(untouched == f.session);
   CHECK(ml_session_memory(f.model, NULL) > 0);
   tear_down(&f);
@@ -131,6 +140,19 @@ TEST(session_survives_infinite_activations) {
   CHECK(ml_session_logits(f.session) == NULL);
   CHECK_EQ_I64(ml_session_eval(f.session, ids, 1, &error), ML_E_NUMERIC);
   tear_down(&f);
+}
+
+/* Keys and values too large for a float: whatever they are kept as, nothing is made up from them. */
+TEST(session_survives_infinite_keys_and_values) {
+  for (int i = 0; i < 4; i++) {
+    session_fixture f;
+    REQUIRE(set_up_with(&f, i < 2 ? ML_TENSOR_WK : ML_TENSOR_WV, 3e38f, i % 2 ? ML_KV_Q8 : ML_KV_F32));
+    ml_error error;
+    CHECK_EQ_I64(ml_session_eval(f.session, ids, 4, &error), ML_E_NUMERIC);
+    CHECK(strstr(error.message, "attention output = 0") != NULL);
+    CHECK(ml_session_logits(f.session) == NULL);
+    tear_down(&f);
+  }
 }
 
 typedef struct score_record {

@@ -14,8 +14,10 @@ typedef struct truncate_fixture {
   float expected[N_CTX][TINY_VOCAB]; /* logits after each position, token by token */
 } truncate_fixture;
 
+static ml_kv_type kv; /* of all sessions */
+
 static ml_session *open_session(const ml_model *model, uint32_t n_batch) {
-  ml_session_options options = {.n_ctx = N_CTX, .n_batch = n_batch};
+  ml_session_options options = {.n_ctx = N_CTX, .n_batch = n_batch, .kv = kv};
   ml_session *session = NULL;
   CHECK_EQ_I64(ml_session_new(&session, model, &options, NULL), ML_OK);
   return session;
@@ -146,7 +148,7 @@ TEST(truncate_with_a_recurrent_layer_forgets_everything) {
 }
 
 /* Any sequence of going on and back. */
-TEST(truncate_at_random) {
+static void go_at_random(void) {
   for (uint32_t window = 0; window < 7; window++) {
     truncate_fixture fixture;
     REQUIRE(set_up(&fixture, window, false));
@@ -168,4 +170,13 @@ TEST(truncate_at_random) {
     }
     tear_down(&fixture);
   }
+}
+
+TEST(truncate_at_random) { go_at_random(); }
+
+/* Keys and values as bytes lie differently, in the same ring. */
+TEST(truncate_at_random_with_a_cache_of_bytes) {
+  kv = ML_KV_Q8;
+  go_at_random();
+  kv = ML_KV_F32;
 }
