@@ -90,8 +90,8 @@ fuzz_flags   := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,$(sanit
 $(foreach name,$(natives),$(eval $(name)_flags += -pthread))
 
 # What every browser with SIMD has. Nothing here links pthreads: JavaScript lends the threads (src/base/thread_wasm.c).
-# Small, but for the kernels, which get -O2 below, or -Os where two tables share a module; -O3 was larger and no faster. Functions are inlined and dropped across
-# files (-flto), which saves a page another kilobyte.
+# Small, but for the kernels, which get -O2 below, or -Os where two tables share a module; -O3 was larger and no faster.
+# Functions are inlined and dropped across files (-flto), which saves a page another kilobyte.
 wasm_flags            := -Oz -flto -DNDEBUG -msimd128 -mbulk-memory -mnontrapping-fptoint -msign-ext -mmutable-globals
 simd128_flags         := $(wasm_flags)
 relaxed_flags         := $(wasm_flags) -DML_RELAXED
