@@ -16,6 +16,8 @@ MODEL is the folder of a model package, its model.json, a .mlb file, or a URL of
   -n, --max-tokens N          default: until the model or the context ends
   -t, --threads N             default: most of the processors
   -c, --context N             tokens to keep room for; default 4096, or the model's most
+      --kv TYPE               keys and values as f32, or q8: less memory, other rounding
+      --loops N               of a TinyLoop model; default: as its file says
       --temperature T         default 0: always the likeliest
       --top-k N, --top-p P, --min-p P
       --seed N                default: another one each time
@@ -39,6 +41,8 @@ const OPTIONS = {
   'max-tokens': { ...number, short: 'n' },
   threads: { ...number, short: 't' },
   context: { ...number, short: 'c' },
+  kv: text,
+  loops: number,
   temperature: number,
   'top-k': number,
   'top-p': number,
@@ -76,6 +80,8 @@ function numberOf(values, name) {
 const loadOptionsOf = (values) => ({
   threads: numberOf(values, 'threads'),
   contextSize: numberOf(values, 'context'),
+  kv: values.kv,
+  loops: numberOf(values, 'loops'),
   tokenizer: values.tokenizer,
   build: values.build,
 });
@@ -206,8 +212,8 @@ async function main() {
   if (more.length > 0 || (prompt !== undefined && command !== 'run'))
     throw new UsageError(`unexpected argument ${more[0] ?? prompt}`);
   if (command === 'info') {
-    const { threads, contextSize } = loadOptionsOf(values);
-    const report = await probe(source, { threads, contextSize });
+    const { threads, contextSize, kv, loops } = loadOptionsOf(values);
+    const report = await probe(source, { threads, contextSize, kv, loops });
     return values.json ? printJson(report) : printTable(report);
   }
   const model = await load(source, values);

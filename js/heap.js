@@ -63,13 +63,14 @@ function makeMemory(module, bytes) {
  * @param {WebAssembly.Module} module
  * @param {Uint8Array} head
  * @param {{ totalBytes?: number, tokenizer?: Uint8Array, contextSize?: number, batchSize?: number, threads?: number,
- *   kv?: 'f32' | 'q8' }} [options] tokenizer: its file, where there is one
+ *   kv?: 'f32' | 'q8', loops?: number }} [options] tokenizer: its file, where there is one
  */
 export async function plan(module, head, { totalBytes = 0, tokenizer, ...options } = {}) {
   const fileBytes = tokenizer?.byteLength ?? 0;
   const engine = await Engine.start(module, { bytes: fileBytes + head.length + SMALLEST });
   const model = engine.planModel(head, totalBytes);
   const sessionBytes = model.sessionBytes(options);
+  if (!sessionBytes) model.session(options); // which fails, and says why
   const info = model.info();
   model.free();
   const tokenizerBytes = tokenizer ? engine.tokenizerBytes(tokenizer) + fileBytes : 0;

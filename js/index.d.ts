@@ -51,14 +51,20 @@ export interface Progress {
   total?: number;
 }
 
-export interface LoadOptions {
-  /** For a bare model; a package names its own. */
-  tokenizer?: Source;
+export interface SessionOptions {
   /** Tokens to keep room for. Default: what the model allows, 4096 at most. */
   contextSize?: number;
   /** Default: most of the machine's, 8 at most; 1 where a page is not cross-origin isolated. */
   threads?: number;
-  kv?: 'f32';
+  /** How keys and values of earlier tokens are kept: `q8` takes 28 % of the memory, and changes results a little. */
+  kv?: 'f32' | 'q8';
+  /** How often the shared layer of a TinyLoop model is run. Default: as its file says. Other models have none. */
+  loops?: number;
+}
+
+export interface LoadOptions extends SessionOptions {
+  /** For a bare model; a package names its own. */
+  tokenizer?: Source;
   /** Default: the best that runs here. */
   build?: Build;
   /** False: in this very thread, which is then busy for as long as it works. Default true. */
@@ -75,10 +81,7 @@ export interface LoadOptions {
   onProgress?: (event: Progress) => void;
 }
 
-export interface ProbeOptions {
-  contextSize?: number;
-  threads?: number;
-  kv?: 'f32';
+export interface ProbeOptions extends SessionOptions {
   wasmUrl?: string | URL;
   timeout?: number;
   signal?: AbortSignal;
@@ -102,6 +105,8 @@ export interface ModelFacts {
   headSize: number;
   feedForwardWidth: number;
   slidingWindow: number;
+  /** By default, of a TinyLoop model; else 0. */
+  loops: number;
   fileBytes: number;
   weightBytes: number;
   /** That the whole engine takes, or would take. */

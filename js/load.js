@@ -18,8 +18,8 @@ const BREATHE_BYTES = 8 << 20;
 
 /**
  * @param {object} recipe of describeSource
- * @param {{ tokenizer?: object, contextSize?: number, threads?: number, build?: string, wasmUrl?: string,
- *   timeout?: number, retries?: number }} options tokenizer: a recipe, too
+ * @param {{ tokenizer?: object, contextSize?: number, threads?: number, kv?: string, loops?: number, build?: string,
+ *   wasmUrl?: string, timeout?: number, retries?: number }} options tokenizer: a recipe, too
  * @param {{ pull: Function, onProgress: (event: object) => void, signal?: AbortSignal }} io
  * @returns what a Core is made of
  */
@@ -28,7 +28,7 @@ export async function load(recipe, options, { pull, onProgress, signal }) {
   const files = await openPackage(recipe, options.tokenizer, { pull, timeout, retries, signal });
   const progress = new Progress(onProgress, files);
   const threads = Math.min(options.threads ?? defaultThreads(), processors());
-  const settings = { contextSize: options.contextSize, threads, kv: options.kv };
+  const settings = { contextSize: options.contextSize, threads, kv: options.kv, loops: options.loops };
 
   progress.phase = 'tokenizer';
   const tokenizerFile = files.tokenizer && (await readTokenizer(files.tokenizer, progress));
@@ -59,7 +59,8 @@ export async function inspect(recipe, options, { pull, signal }) {
   const [build] = buildsToTry({ threads });
   const module = await loadBuild(build, options.wasmUrl);
   const totalBytes = files.model.size ?? size;
-  const planned = await plan(module, bytes, { totalBytes, contextSize: options.contextSize, threads, kv: options.kv });
+  const { contextSize, kv, loops } = options;
+  const planned = await plan(module, bytes, { totalBytes, contextSize, threads, kv, loops });
   // The tokenizer is not fetched for this: what it takes in memory is about three times its file.
   const tokenizerBytes = files.tokenizer ? 3 * (files.tokenizer.size ?? files.tokenizer.knownSize ?? 0) : 0;
   return { manifest: files.manifest, build, threads, ...planned, memoryBytes: planned.memoryBytes + tokenizerBytes };

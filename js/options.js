@@ -56,11 +56,16 @@ const logitBias = {
   rule: 'must map token ids to finite numbers, or to -Infinity for never',
 };
 
-export const LOAD = {
-  tokenizer: anything,
+const SESSION = {
   contextSize: whole(1),
   threads: whole(1),
   kv: oneOf('f32', 'q8'),
+  loops: whole(1),
+};
+
+export const LOAD = {
+  ...SESSION,
+  tokenizer: anything,
   build: string,
   worker: boolean,
   wasmUrl: url,
@@ -72,9 +77,7 @@ export const LOAD = {
 };
 
 export const PROBE = {
-  contextSize: whole(1),
-  threads: whole(1),
-  kv: oneOf('f32', 'q8'),
+  ...SESSION,
   wasmUrl: url,
   timeout: real(1),
   signal,

@@ -12,6 +12,7 @@ import { button, element, Transcript } from './transcript.js';
 
 const WASM = new URL('wasm/', document.baseURI);
 const NO_ANSWER = 'The model had nothing to say.';
+const NO_WORD_YET = 'Stopped before the first word.';
 const byId = (id) => document.getElementById(id);
 const [text, send, stop] = ['text', 'send', 'stop'].map(byId);
 
@@ -164,6 +165,7 @@ async function answer() {
   announce(current.isChat ? 'Answering.' : 'Writing.');
   let failure;
   let entry;
+  let nothing = NO_ANSWER;
   try {
     const options = { ...panel.answer, onToken: () => countToken(run) };
     const result = await current.answer(options, {
@@ -174,6 +176,7 @@ async function answer() {
         transcript.more();
       },
     });
+    if (result.finishReason === 'stopped') nothing = NO_WORD_YET;
     if (current === conversation && current.entries.length > 0) facts.showResult(result);
   } catch (error) {
     failure = error;
@@ -182,9 +185,9 @@ async function answer() {
   setAnswering(false);
   if (current.entries.length === 0) return;
   if (entry) transcript.finish({ onRegenerate: regenerate, onCopy: copy });
-  else transcript.offerAgain(regenerate, undefined, failure ? '' : NO_ANSWER);
+  else transcript.offerAgain(regenerate, undefined, failure ? '' : nothing);
   if (failure) failed(failure);
-  else announce(entry ? `${entry.finish === 'stopped' ? 'Stopped' : 'Answer'}: ${entry.text}` : NO_ANSWER);
+  else announce(entry ? `${entry.finish === 'stopped' ? 'Stopped' : 'Answer'}: ${entry.text}` : nothing);
 }
 
 function countToken(run) {

@@ -70,8 +70,8 @@ export class Visitor {
   /** Waits until that many characters of an answer have been written. */
   async answerOfLength(n) {
     const longEnough = (length) => {
-      const last = [...document.querySelectorAll('article.assistant .body')].at(-1);
-      return (last?.textContent.length ?? 0) >= length;
+      const growing = document.querySelector('article.assistant[aria-busy="true"] .body');
+      return (growing?.textContent.length ?? 0) >= length;
     };
     await this.page.waitForFunction(longEnough, n, { timeout: 30_000 });
   }

@@ -128,6 +128,10 @@ test('SmolLM2 answers, remembers, is stopped and asked again', async (t) => {
       await page.keyboard.press('Escape');
       await visitor.answer(5_000);
       assert.match(await page.locator('.note').textContent(), /^Stopped/);
+      await visitor.say('Tell me another one.');
+      await page.keyboard.press('Escape'); // maybe before there is a word
+      await visitor.answer(5_000);
+      assert.match(await page.locator('.note').textContent(), /^Stopped/);
     });
 
     await t.test('the page stays quick while it answers', async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { StopMatcher } from '../../js/stops.js';
-import { firstPieces, nativeIds, onBothSkins, rejectsWith, withModel } from './skins.mjs';
+import { STORIES_LOOP, firstPieces, nativeIds, onBothSkins, rejectsWith, withModel } from './skins.mjs';
 
 const PROMPT = 'the end of the story';
 
@@ -20,6 +20,23 @@ for (const name of ['llama', 'hybrid', 'window'])
         assert.equal(usage.promptTokens, ids.length);
       });
   });
+
+onBothSkins('loops of a TinyLoop model, and keys and values as bytes: as ml_run has them', async (skin) => {
+  const PLAIN = [];
+  for (const [options, flags] of [
+    [{}, PLAIN],
+    [{ loops: 1 }, ['--loops', '1']],
+    [{ loops: 6, kv: 'q8' }, ['--loops', '6', '--kv', 'q8']],
+  ])
+    await withModel(STORIES_LOOP, { ...skin, ...options }, async (model) => {
+      const ids = await model.tokenize('Once upon a time');
+      const { tokens } = await model.generate(ids, { maxTokens: 40 });
+      assert.deepEqual(tokens, nativeIds(STORIES_LOOP, ids, 40, ...flags));
+      if (flags !== PLAIN) assert.notDeepEqual(tokens, nativeIds(STORIES_LOOP, ids, 40), 'they make a difference');
+    });
+  await rejectsWith(withModel(STORIES_LOOP, { ...skin, loops: 1000 }), 'ML_E_ARG', /loops = 1000/);
+  await rejectsWith(withModel('llama', { ...skin, loops: 2 }), 'ML_E_ARG', /loops = 2/);
+});
 
 onBothSkins('pieces are whole characters, and together the text', async (skin) => {
   await withModel('llama', skin, async (model) => {

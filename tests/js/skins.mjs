@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { loadModel } from '../../js/index.js';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+export const STORIES_LOOP = '../../examples/models/stories-loop'; // from where the others are
 export const packagePath = (name) => `${ROOT}build/packages/${name}`;
 export const packageBytes = (name, file) => new Uint8Array(fs.readFileSync(`${packagePath(name)}/${file}`));
 
@@ -32,8 +33,8 @@ export function native(name, ...options) {
   return execFileSync(`${ROOT}build/native/ml_run`, command, { encoding: 'utf8' });
 }
 
-export const nativeIds = (name, ids, n) =>
-  native(name, '--ids', [...ids].join(','), '-n', String(n))
+export const nativeIds = (name, ids, n, ...options) =>
+  native(name, '--ids', [...ids].join(','), '-n', String(n), ...options)
     .trim()
     .split(/[\s,]+/)
     .map(Number);
