@@ -49,7 +49,7 @@ VARIANTS = {"q8": ["--wtype", "q8_0"], "q4": ["--wtype", "q4_0", "--mixed", "def
 # The files that decide what a conversion gives.
 CONVERTER = (
     *("check*.py", "conver*.py", "gguf_*.py", "hf_*.py", "importance*.py", "ml[bt]*.py", "model_*.py"),
-    *("quant.py", "safetensors*.py", "tiny.py", "tokenizer_*.py"),
+    *("quant.py", "safetensors*.py", "tiny.py", "tinyloop_layout.py", "tokenizer_*.py"),
 )
 
 
