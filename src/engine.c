@@ -80,7 +80,8 @@ ml_status ml_session_new(ml_session **out, const ml_model *model, const ml_sessi
                          ml_error *error) {
   ml_session_options chosen = options ? *options : (ml_session_options){0};
   ml_forward f;
-  ML_TRY(resolve(&f, model, &chosen, error)); /* first, so that a planned model tells what is wrong with options */
+  /* First, so that a planned model, too, tells what is wrong with the options. */
+  ML_TRY(resolve(&f, model, &chosen, error));
   if (model->planned)
     return ml_fail(error, ML_E_STATE, "model", ml_none(), "was planned, not loaded", ml_none(), ML_NO_OFFSET);
   ml_arena plan = ml_arena_measure(), arena;
