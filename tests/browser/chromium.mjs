@@ -1,9 +1,10 @@
-// A page of this checkout in Debian's Chromium: a server on localhost and a browser, for tests and measurements.
+// A page of this checkout in Debian's Chromium: a server on localhost and a browser, for tests.
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
+import { CHROMIUM_ARGUMENTS } from '../../tools/bench/browsers.mjs';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const TYPES = {
@@ -16,17 +17,6 @@ const TYPES = {
 // As strict as a page with wasm can be.
 const POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'";
 const ISOLATION = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' };
-
-// What a machine needs that runs as root, has no screen, and whose network ends at its own door.
-const ARGUMENTS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
 
 /** Serves files of the checkout, and those of `extra` (path on the server: path on disk). */
 function serve({ isolated, extra, connect, policy: strict = POLICY }) {
@@ -49,7 +39,7 @@ function serve({ isolated, extra, connect, policy: strict = POLICY }) {
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
 }
 
-export const launchChromium = () => chromium.launch({ executablePath: '/usr/bin/chromium', args: ARGUMENTS });
+export const launchChromium = () => chromium.launch({ executablePath: '/usr/bin/chromium', args: CHROMIUM_ARGUMENTS });
 
 /**
  * Opens an empty page, calls `use(page)`, and closes everything.

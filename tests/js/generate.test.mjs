@@ -22,9 +22,8 @@ for (const name of ['llama', 'hybrid', 'window'])
   });
 
 onBothSkins('loops of a TinyLoop model, and keys and values as bytes: as ml_run has them', async (skin) => {
-  const PLAIN = [];
   for (const [options, flags] of [
-    [{}, PLAIN],
+    [{}, []],
     [{ loops: 1 }, ['--loops', '1']],
     [{ loops: 6, kv: 'q8' }, ['--loops', '6', '--kv', 'q8']],
   ])
@@ -32,7 +31,7 @@ onBothSkins('loops of a TinyLoop model, and keys and values as bytes: as ml_run 
       const ids = await model.tokenize('Once upon a time');
       const { tokens } = await model.generate(ids, { maxTokens: 40 });
       assert.deepEqual(tokens, nativeIds(STORIES_LOOP, ids, 40, ...flags));
-      if (flags !== PLAIN) assert.notDeepEqual(tokens, nativeIds(STORIES_LOOP, ids, 40), 'they make a difference');
+      if (flags.length > 0) assert.notDeepEqual(tokens, nativeIds(STORIES_LOOP, ids, 40), 'they make a difference');
     });
   await rejectsWith(withModel(STORIES_LOOP, { ...skin, loops: 1000 }), 'ML_E_ARG', /loops = 1000/);
   await rejectsWith(withModel('llama', { ...skin, loops: 2 }), 'ML_E_ARG', /loops = 2/);

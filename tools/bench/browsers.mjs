@@ -3,7 +3,7 @@ import fs from 'node:fs';
 
 const MINUTES = 60_000;
 // What a machine needs that runs as root, has no screen, and whose network ends at its own door.
-const CHROMIUM_ARGUMENTS = [
+export const CHROMIUM_ARGUMENTS = [
   '--no-sandbox',
   '--disable-gpu',
   '--disable-quic',
