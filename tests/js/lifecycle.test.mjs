@@ -173,7 +173,7 @@ test('load, generate, close, again and again: memory stays flat', async () => {
 test('workers come and go: none is left', async () => {
   for (let i = 0; i < 15; i++)
     await withModel('llama', { threads: 2 }, (model) => model.generate('a', { maxTokens: 2 }));
-  await new Promise((resolve) => setTimeout(resolve, 200));
-  const ports = process.getActiveResourcesInfo().filter((name) => /Worker|MessagePort/.test(name));
-  assert.deepEqual(ports, []);
+  const ports = () => process.getActiveResourcesInfo().filter((name) => /Worker|MessagePort/.test(name));
+  for (let i = 0; i < 200 && ports().length; i++) await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.deepEqual(ports(), []);
 });
