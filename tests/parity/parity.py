@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import os
 import random
 import shutil
@@ -40,12 +41,37 @@ from tinyloop import read_model as read_tinyloop  # noqa: E402
 STAGES = ["embed", "block_in", "q", "k", "v", "conv", "mixed", "block_out", "ffn_in", "ffn_mid", "ffn_out"]
 STAGES += ["layer", "final", "logits"]
 
+SHOWN = 40  # differences that are told
 TINY_IDS = 24  # three windows of tiny.py, three of the widest tiles of tokens
 REAL_IDS = 4
 # The tiny models that go all ways; the others, with a feature each, and the goldens go fewer.
 SHAPES = ("llama", "q4", "odd_heads", "linear", "linear_only", "qwen2", "qwen3", "qwen35", "smollm3", "gemma2")
 SHAPES += ("gemma3", "everything")
 SLICE = ("odd_heads", "qwen35", "gemma2", "everything")
+
+
+class Server:
+    """A process of a runner that takes one run after another: each a line of JSON, its options, answered by a line."""
+
+    def __init__(self, command: Sequence[str]):
+        self.command = command
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        self.process = subprocess.Popen([*command, "--serve"], cwd=ROOT, text=True, **pipes)
+
+    def call(self, arguments: Sequence[str]) -> str:
+        """Standard output of a run. RuntimeError with what the program said if it fails or the server dies."""
+        try:
+            print(json.dumps(arguments), file=self.process.stdin, flush=True)
+            answer = json.loads(self.process.stdout.readline())
+        except (BrokenPipeError, json.JSONDecodeError):
+            said = self.process.communicate()[1]
+            raise RuntimeError(f"{' '.join([*self.command, *arguments])}: it died\n{said.strip()}") from None
+        if answer["code"] != 0:
+            raise RuntimeError(f"{' '.join([*self.command, *arguments])}: exit code {answer['code']}\n{answer['err']}")
+        return answer["out"]
+
+    def stop(self) -> None:
+        self.process.communicate()
 
 
 @dataclass(frozen=True)
@@ -56,7 +82,8 @@ class Runner:
     command: tuple[str, ...]
     slow: bool = False  # goes fewer ways
     exact: bool = True  # knows --exact
-    wasm: bool = False  # a module, which Node may lack instructions for
+    wasm: bool = False  # a module, which Node may lack instructions for; starts slowly, hence serves
+    idle: list[Server] = field(default_factory=list, compare=False)
 
     def why_missing(self) -> str | None:
         """Why it cannot run here, or None."""
@@ -70,12 +97,25 @@ class Runner:
         return None if shutil.which(self.command[0], path=None) or "/" in self.command[0] else f"no {self.command[0]}"
 
     def call(self, arguments: Iterable[str | Path]) -> str:
-        """Standard output. RuntimeError with what the program said if it fails."""
-        command = [*self.command, *map(str, arguments)]
-        result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        """Standard output. RuntimeError with what the program said if it fails. Threads may call at the same time."""
+        words = [*map(str, arguments)]
+        if self.wasm:
+            server = self.idle.pop() if self.idle else Server(self.command)
+            output = server.call(words)
+            self.idle.append(server)
+            return output
+        result = subprocess.run(
+            [*self.command, *words], cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL
+        )
         if result.returncode != 0:
-            raise RuntimeError(f"{' '.join(command)}: exit code {result.returncode}\n{result.stderr.strip()}")
+            command = " ".join([*self.command, *words])
+            raise RuntimeError(f"{command}: exit code {result.returncode}\n{result.stderr.strip()}")
         return result.stdout
+
+    def stop(self) -> None:
+        """Ends the processes that serve."""
+        while self.idle:
+            self.idle.pop().stop()
 
     @cache  # noqa: B019 - a handful of runners, alive as long as the program
     def tables(self) -> tuple[str, ...]:
@@ -233,8 +273,10 @@ class Report:
         return passed, failed if passed + failed else failed + 1, len(self.skipped)
 
     def print(self) -> None:
-        for text in self.differences:
+        for text in self.differences[:SHOWN]:
             print(f"DIFFERS  {text}")
+        if len(self.differences) > SHOWN:
+            print(f"and {len(self.differences) - SHOWN} more that differ")
         print(f"{'runner':<18}{'kernels':<16}{'models':>8}{'differ':>8}{'runs':>8}{'hashes':>10}")
         for (runner, table), row in self.rows.items():
             print(f"{runner:<18}{table:<16}{row.models:>8}{row.failed:>8}{row.runs:>8}{row.hashes:>10}")
@@ -301,6 +343,8 @@ def compare_all(models: Iterable[Model], runners: Sequence[Runner], slice_only: 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for model in models:
             compare_model(model, present, slice_only, pool, report)
+    for runner in present:
+        runner.stop()
     return report
 
 

@@ -92,6 +92,38 @@ def test_a_trace_that_is_not_whole_fails(compare, edit, words) -> None:
     assert all(words in text for text in report.differences)
 
 
+# A runner that serves: the first of its runs dies, fails or answers with an empty trace.
+SERVER = """
+import json, sys
+if "--serve" not in sys.argv:
+    sys.exit(print("scalar"))
+for line in sys.stdin:
+    if "list" in json.loads(line):
+        print(json.dumps({{"code": 0, "out": "scalar"}}), flush=True)
+    else:
+        {end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        ("sys.exit('out of order')", "it died\nout of order"),
+        ("print(json.dumps(dict(code=1, err='out of memory')), flush=True)", "exit code 1\nout of memory"),
+        ("print(json.dumps(dict(code=0, out='')), flush=True)", "an empty trace"),
+    ],
+)
+def test_a_runner_that_serves_badly_fails(end, words, ml_run, model, tmp_path) -> None:
+    script = tmp_path / "served.py"
+    script.write_text(SERVER.format(end=end))
+    native = parity.Runner("native", (str(ml_run),))
+    served = parity.Runner("served", (sys.executable, str(script)), exact=False, wasm=True)
+    report = parity.compare_all([model], [native, served], slice_only=True)
+    assert rows_that_failed(report) == {"served"}
+    assert len(report.differences) == len(parity.ways_of(model, served, "scalar", True))
+    assert all(words in text for text in report.differences)
+
+
 def test_a_difference_in_one_way_is_found(compare) -> None:
     report = compare(CHANGE.format(places=[["5", "0", "mixed"]]), when="--mmap --threads 2")
     assert len(report.differences) == sum(runner == "planted" for runner, _ in report.rows)
