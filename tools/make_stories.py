@@ -2,7 +2,7 @@
 """Writes short stories for children, the data on which examples/models/stories was trained. CC0, like all it writes.
 
     python3 tools/make_stories.py --count 5 --seed 7                     five stories to read
-    python3 tools/make_stories.py --count 60000 --out build/stories      train.txt and held-out.txt
+    python3 tools/make_stories.py --count 160000 --out build/stories      train.txt and held-out.txt
 
 The stories come from plots (story_plots_*.py) with casts, places, weather and many paraphrases of every sentence, not
 from any book or model. Story number I of a seed is the same on every machine, whatever the count.
@@ -31,6 +31,7 @@ from story_teller import Story
 PLOTS = story_plots_days.PLOTS | story_plots_friends.PLOTS | story_plots_growing.PLOTS | story_plots_things.PLOTS
 END = "\n\n\n"  # between the stories of a file; no story holds it
 HELD_OUT_ONE_IN = 25
+TITLED = 0.4  # of all stories
 
 
 class Told(NamedTuple):
@@ -52,7 +53,7 @@ def tell(seed: int, number: int, plot: str | None = None) -> Told:
     story.key.append(name)
     PLOTS[name](story)
     text = story.text()
-    if story.chance(0.25):
+    if story.chance(TITLED):
         text = f"{_title(story.title)}\n\n{text}"
     return Told(text, "/".join(story.key))
 

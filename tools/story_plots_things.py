@@ -413,7 +413,7 @@ def gift(s: Story) -> None:
     s.cast["o"] = s.pick([s.cast["e"], s.cast["n"]])
     s.cast.update(present=present, work=work, joy=joy)
     s.key += ["gift", str(index), s.cast["o"].noun]
-    s.title = s.render(s.pick(["The Best Present", "A Present from {h}", "{h}'s Gift", "The Birthday"]))
+    s.title = s.render(s.pick(["The Best Present", "A Present from {h}", "{h}'s Gift", "Better Than Bought"]))
     start(
         s,
         "{h} heard that it was {o}'s birthday.",

@@ -101,7 +101,8 @@ class Story:
         """Tells one of the paraphrases. An empty one says nothing."""
         text = self.render(self.rng.choice(paraphrases))
         if text:
-            self.paragraphs[-1].append(text)
+            # Here, not in polish(): after "Help!" only the teller knows whether "his mother" goes on or begins anew.
+            self.paragraphs[-1].append(text[0].upper() + text[1:])
 
     def maybe(self, probability: float, *paraphrases: str) -> None:
         if self.chance(probability):

@@ -22,13 +22,12 @@ from tinyloop_quant import fake_quantize
 
 
 def rotate(x: Tensor) -> Tensor:
-    """x: (batch, heads, positions, head_dim). Turns the pairs (2i, 2i + 1)."""
+    """x: (batch, heads, positions, head_dim). Turns the pairs (2i, 2i + 1), each a complex number."""
     n, head_dim = x.shape[-2:]
     exponent = torch.arange(0, head_dim, 2, dtype=torch.float64, device=x.device) / head_dim
     angles = torch.arange(n, dtype=torch.float64, device=x.device)[:, None] * ROPE_THETA**-exponent
-    cosine, sine = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-    even, odd = x[..., 0::2], x[..., 1::2]
-    return torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1).flatten(-2)
+    turn = torch.complex(angles.cos().to(x.dtype), angles.sin().to(x.dtype))
+    return torch.view_as_real(torch.view_as_complex(x.unflatten(-1, (-1, 2))) * turn).flatten(-2)
 
 
 class Block(nn.Module):

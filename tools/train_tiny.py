@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains the two small models of examples/models on stories, on a CPU.
 
-    python3 tools/make_stories.py --count 80000 --out build/stories
+    python3 tools/make_stories.py --count 160000 --out build/stories
     build/venv-hf/bin/python tools/train_tiny.py stories --out build/train/stories
     build/venv-hf/bin/python tools/train_tiny.py stories-loop --out build/train/stories-loop
 
@@ -56,7 +56,7 @@ class Recipe:
     """How a model is trained; the defaults are those of `stories`."""
 
     kind: str = "stories"
-    steps: int = 2200
+    steps: int = 3200
     batch_tokens: int = 3072
     longest: int = 384  # ids of a story
     vocab: int = 1536
@@ -72,7 +72,7 @@ class Recipe:
 
 RECIPES = {
     "stories": Recipe(),
-    "stories-loop": Recipe(kind="stories-loop", steps=1600, quantized_from=0.4, repeat_until=0.625),
+    "stories-loop": Recipe(kind="stories-loop", steps=6000, quantized_from=0.4, repeat_until=0.8),
 }
 
 

@@ -50,6 +50,11 @@ def test_bad_template(template: str) -> None:
 # ---------------------------------------------------------------- what every story must keep
 
 
+# After "Help!" a sentence may go on: said the fox, cried Tom, she asked.
+SAYS = r"(?:said|asked|called|cried|shouted|thought|wondered|whispered)\b"
+WHO_SAYS = rf"{SAYS}|(?:she|he|it) {SAYS}"
+
+
 def problems(text: str) -> list[str]:
     """Breaches of grammar that a machine can see. Empty for a good story."""
     found = []
@@ -60,7 +65,7 @@ def problems(text: str) -> list[str]:
         "a before a vowel": r"\b[Aa] (?!uni|use|one|once|eu)[aeiou]",
         "an before a consonant": r"\b[Aa]n (?!hour|honest)[^aeiouAEIOU]",
         "a word twice": r"\b(?!that|had)(\w+) \1\b",
-        "a sentence without a capital": r"[.!?] [a-z]|\.\" (?!said|asked|cried|called)[a-z]",
+        "a sentence without a capital": rf"[.!?] [a-z]|\.\" [a-z]|[!?]\" (?!{WHO_SAYS})[a-z]|: \"[a-z]",
         "letters that are not plain": r"[^\x20-\x7e\n]",
         "a lower-case i": r"\bi\b",
     }.items():
@@ -97,6 +102,10 @@ def test_grammar(plot: str) -> None:
         "Once there was a fox ..\n\nIt sang.",
         "Once there was a fox.",
         "Once there was a a fox.\n\nIt sang.",
+        'Once there was a fox. "Help!" his mother heard it.\n\nIt sang.',
+        'Once there was a fox. "Help." his mother heard it.\n\nIt sang.',
+        'Once there was a fox. "Who is it?" a grey heron asked.\n\nIt sang.',
+        'Once there was a fox. It said: "help!"\n\nIt sang.',
     ],
 )
 def test_bad_grammar_is_seen(bad: str) -> None:
@@ -134,10 +143,58 @@ def test_every_hero_is_named_twice_and_stories_are_of_readable_length() -> None:
         assert len(names) >= 2, told.text
 
 
+def test_a_sentence_after_a_quotation_begins_with_a_capital() -> None:
+    """Whatever the quotation ends with: what is told next begins anew, what goes on within a paraphrase does not."""
+    told = story()
+    for quotation in ('"Help!" cried {h}. "Help!"', '"Is it late?"', '"It is late."'):
+        told.say(quotation)
+        told.say("{e} came to see.")
+        told.say("a(n) {w.kind} looked up.")
+    assert told.text() == (
+        '"Help!" cried Pip. "Help!" Her mother came to see. An owl looked up. '
+        '"Is it late?" Her mother came to see. An owl looked up. "It is late." Her mother came to see. An owl looked up.'
+    )
+
+
+PEOPLE = {"mother": "she", "aunt": "she", "grandmother": "she", "father": "he", "uncle": "he", "grandfather": "he"}
+SPEAKS = re.compile(r"(?:His|Her) (\w+) (?:[a-z]+ ){0,6}[a-z]+\. \"[^\"]+\" (he|she) (?:said|asked)")
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+def test_relatives_keep_their_sex(plot: str) -> None:
+    """His aunt was quiet. "Thank you," she said."""
+    for told in STORIES[plot]:
+        for who, pronoun in SPEAKS.findall(told.text):
+            assert PEOPLE.get(who, pronoun) == pronoun, told.text
+
+
+def test_a_relative_of_the_other_sex_is_seen() -> None:
+    assert SPEAKS.findall('His aunt was quiet for a moment. "Thank you," he said.') == [("aunt", "he")]
+    seen = [who for stories in STORIES.values() for told in stories for who, _ in SPEAKS.findall(told.text)]
+    assert sum(who in PEOPLE for who in seen) > 20, "the pattern finds nothing to judge"
+
+
+def test_names_are_nothing_else() -> None:
+    """No animal has the name of a thing that a story may be about, and no two in a story have the same name."""
+    everything = [told for stories in STORIES.values() for told in stories]
+    common = {word for told in everything for word in re.findall(r"\b[a-z]+\b", told.text)}
+    assert {name for name in ANIMAL_NAMES if name.lower() in common} == set()
+    assert len({*GIRLS, *BOYS, *ANIMAL_NAMES}) == len(GIRLS) + len(BOYS) + len(ANIMAL_NAMES)
+    for number in range(400):
+        cast = [who for who in cast_of(number).values() if isinstance(who, Who) and who.name]
+        assert len({who.name for who in cast}) == len({id(who) for who in cast})
+
+
+def cast_of(number: int) -> dict[str, Who | Thing | str]:
+    told = Story(random.Random(f"cast:{number}"))
+    PLOTS[sorted(PLOTS)[number % len(PLOTS)]](told)
+    return told.cast
+
+
 # ---------------------------------------------------------------- the same everywhere, and varied
 
 
-DIGEST = "4c806500814ab27e2a69fff677fc2aab1e4a423d23d4e749d88c3262e2e3fc1c"
+DIGEST = "9248f1cacf4d0e74e0da08c55861eb5c8ca05698772a5ac5d408d276e906f640"
 
 
 def test_a_seed_is_a_story() -> None:
