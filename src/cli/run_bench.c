@@ -77,13 +77,19 @@ static double median_of_sorted(const double *values, size_t n) {
   return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
+/* Bytes of weights that one id takes: all of them, and those of a shared layer once more for each further loop. */
+static uint64_t bytes_per_id(const cli_job *job) {
+  const ml_model_info *info = ml_model_get_info(job->model);
+  uint32_t n_loops = ml_session_n_loops(job->session);
+  return info->weight_bytes + (n_loops ? (n_loops - 1) * info->loop_bytes : 0);
+}
+
 static void print_result(bench *run) {
   const cli_job *job = run->job;
   size_t n = job->options->repeat;
   qsort(run->prompt_rates, n, sizeof(double), compare_doubles);
   qsort(run->generate_rates, n, sizeof(double), compare_doubles);
   double generate_rate = median_of_sorted(run->generate_rates, n);
-  double weight_bytes = (double)ml_model_get_info(job->model)->weight_bytes;
   summary out = summary_begin(job->options->json);
   summary_text(&out, "isa", "kernels", ml_session_isa(job->session));
   summary_uint(&out, "threads", "threads", ml_session_n_threads(job->session));
@@ -100,8 +106,9 @@ static void print_result(bench *run) {
   summary_real(&out, "generated_per_second", "  per second, median", generate_rate, 1);
   summary_real(&out, "generated_per_second_min", "  slowest", run->generate_rates[0], 1);
   summary_real(&out, "generated_per_second_max", "  fastest", run->generate_rates[n - 1], 1);
+  summary_bytes(&out, "bytes_per_id", "  weights read, bytes each", bytes_per_id(job));
   summary_real(&out, "generated_gigabytes_per_second", "  weights read, GB/s",
-               generate_rate * weight_bytes / 1e9, 2);
+               generate_rate * (double)bytes_per_id(job) / 1e9, 2);
   summary_end(&out);
 }
 

@@ -117,6 +117,22 @@ static void bind_arrays(const ml_loader *loader, ml_arena *arena) {
   ml_bind_arrays(loader->model, arrays_of(loader, &walk), &loader->binding, arena);
 }
 
+static bool next_of_shared(void *walk, ml_array *array) {
+  ml_tinyloop_walk *all = walk;
+  while (ml_tinyloop_walk_next(all, array))
+    if (array->layer == (int32_t)all->header->n_pre_blocks) return true;
+  return false;
+}
+
+/* What the layer that is run several times takes in memory. */
+static uint64_t loop_bytes(const ml_loader *loader) {
+  if (loader->format != TINYLOOP) return 0;
+  ml_tinyloop_walk walk = ml_tinyloop_walk_begin(&loader->tinyloop.header);
+  ml_arena plan = ml_arena_measure();
+  ml_bind_arrays(loader->model, (ml_array_source){next_of_shared, &walk}, &loader->binding, &plan);
+  return plan.taken;
+}
+
 static ml_status open_arrays(ml_loader *loader, ml_error *error) {
   ml_model *model = loader->model;
   ml_arena plan = ml_arena_measure();
@@ -159,6 +175,7 @@ static ml_status begin_weights(ml_loader *loader, const uint8_t *mapped, ml_erro
   describe(loader);
   ml_model *model = loader->model;
   model->info.weight_bytes = model->structs.size + model->arrays.size + (mapped ? model->info.file_bytes : 0);
+  model->info.loop_bytes = loop_bytes(loader);
   return ML_OK;
 }
 

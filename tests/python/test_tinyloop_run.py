@@ -85,6 +85,24 @@ def test_other_modes_work(run, model, mode):
     assert len(answer.stdout.splitlines()) > 1
 
 
+def test_bench_counts_the_shared_block_once_per_loop(run, model):
+    """In memory a block is its codes, a float for every 32 of them, and its two norms (docs/TINYLOOP.md)."""
+
+    def bench(*options: str) -> dict:
+        return json.loads(run(model, "--bench", "--repeat", "1", "--json", "--ctx", "16", *options).stdout)
+
+    found = {loops: bench("--loops", str(loops)) for loops in (1, 2, 5)}
+    weights = 4 * TINY.dim**2 + 3 * TINY.dim * TINY.ffn_dim
+    block = weights // 2 + weights // 32 * 4 + 2 * TINY.dim * 4
+    assert found[1]["bytes_per_id"] == found[1]["weight_bytes"]
+    for loops, result in found.items():
+        assert result["weight_bytes"] == found[1]["weight_bytes"]
+        assert result["bytes_per_id"] == result["weight_bytes"] + (loops - 1) * block
+        speed = result["generated_per_second"] * result["bytes_per_id"] / 1e9
+        assert result["generated_gigabytes_per_second"] == pytest.approx(speed, abs=0.011)
+    assert bench()["bytes_per_id"] == bench("--loops", str(TINY.default_loops))["bytes_per_id"]
+
+
 def test_verify_passes_and_can_fail(run, model):
     good = run(model, "--verify", "--json")
     assert good.returncode == 0, good.stderr
