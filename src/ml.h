@@ -121,7 +121,7 @@ typedef struct ml_model_info {
   uint64_t file_bytes;       /* that the header implies, without the padding after the last array */
   uint64_t trailing_bytes;   /* bytes of the source after the last array and its padding */
   uint64_t weight_bytes;     /* memory that the model holds, what ml_model_map borrows included */
-  uint64_t loop_bytes;       /* of weight_bytes: a looped model's layer that is run n_loops times; 0 in others */
+  uint64_t loop_bytes;   /* of weight_bytes: a looped model's layer that is run n_loops times; 0 in others */
   uint64_t n_non_finite; /* NaN or infinite values among f32 weights and scales: any scale is valid in a file,
                                  but such a model cannot give sensible output */
 } ml_model_info;

@@ -4,9 +4,10 @@
     build/venv-hf/bin/python tools/evaluate_tiny.py build/train/stories
     build/venv-hf/bin/python tools/evaluate_tiny.py build/train/stories-loop --stories build/stories
 
-Perplexity is per token, over every token of a story but its first, the end included. The tables are float32 arithmetic
-on weights as they are, and as a file would hold them. With --package, ml_run (make native) reads that package's model
-and scores the first stories too, so that its rounding of activations is measured as well.
+Perplexity is per token, over every token of a story but its first, the end included. "Again" is the part of the rare
+tokens which a story has held before, above all its names, that are the model's first choice. The tables are float32
+arithmetic on weights as they are, and as a file would hold them. With --package, ml_run (make native) reads that
+package's model and scores the first stories too, so that its rounding of activations is measured as well.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from checkpoint_errors import CheckpointError
 from pack_tiny import load_run
 from quant import quantize_q8_0
 from story_tokens import encode, read_stories
-from train_tiny import LOOPS, held_out_loss
+from train_tiny import LOOPS, held_out_loss, rare_ids, repeats_right
 
 PROGRAM = Path(__file__).resolve().parent.parent / "build" / "native" / "ml_run"
 ENGINE_STORIES = 40
@@ -43,14 +44,15 @@ def q8_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     }
 
 
-def llama_table(model: Any, stories: list) -> list[tuple[str, float]]:
-    plain = held_out_loss(model, stories)
+def llama_table(model: Any, stories: list, rare: torch.Tensor) -> list[tuple[str, float, float]]:
+    """What the weights are, their loss, and what is right again."""
+    plain = ("float32", held_out_loss(model, stories), repeats_right(model, stories, rare))
     model.load_state_dict(q8_weights(model))
-    return [("float32", plain), ("Q8_0", held_out_loss(model, stories))]
+    return [plain, ("Q8_0", held_out_loss(model, stories), repeats_right(model, stories, rare))]
 
 
-def loop_table(model: Any, stories: list) -> dict[int, dict[str, float]]:
-    """Losses by loops and by bits."""
+def loop_table(model: Any, stories: list, rare: torch.Tensor) -> dict[int, dict[str, float]]:
+    """Losses by loops and by bits, and what is right again in INT4."""
     table: dict[int, dict[str, float]] = {}
     for loops in LOOPS:
         row = table[loops] = {}
@@ -59,6 +61,8 @@ def loop_table(model: Any, stories: list) -> dict[int, dict[str, float]]:
             if bits:
                 model.header = replace(model.header, bits=bits)
             row[name] = held_out_loss(model, stories, loops)
+            if name == "INT4":
+                row["again"] = repeats_right(model, stories, rare, loops)
     return table
 
 
@@ -102,19 +106,19 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"{len(stories)} held-out stories, {sum(map(len, stories))} tokens\n")
     if options.package:
         report_engine(options.package, model, stories[:ENGINE_STORIES])
+    rare = rare_ids(stories, recipe.vocab)
     if recipe.kind == "stories":
-        rows = llama_table(model, stories)
-        print("| weights | loss | perplexity | to float32 |\n|---|---|---|---|")
-        for name, loss in rows:
-            print(f"| {name} | {loss:.4f} | {math.exp(loss):.4f} | {math.expm1(loss - rows[0][1]):+.2%} |")
+        rows = llama_table(model, stories, rare)
+        print("| weights | loss | perplexity | to float32 | again |\n|---|---|---|---|---|")
+        for name, loss, again in rows:
+            change = f"{math.expm1(loss - rows[0][1]):+.2%}"
+            print(f"| {name} | {loss:.4f} | {math.exp(loss):.4f} | {change} | {again:.1%} |")
         return 0
-    print("| loops | float32 | INT4 | to float32 | INT2 |\n|---|---|---|---|---|")
-    for loops, row in loop_table(model, stories).items():
-        shown = {name: math.exp(loss) for name, loss in row.items()}
-        change = f"{shown['INT4'] / shown['float32'] - 1:+.2%}"
-        print(
-            f"| {loops} | {shown['float32']:.3f} | {shown['INT4']:.3f} | {change} | {shown['INT2']:.3f} |", flush=True
-        )
+    print("| loops | float32 | INT4 | to float32 | again | INT2 |\n|---|---|---|---|---|---|")
+    for loops, row in loop_table(model, stories, rare).items():
+        plain, int4, int2 = (math.exp(row[name]) for name in ("float32", "INT4", "INT2"))
+        change = f"{int4 / plain - 1:+.2%}"
+        print(f"| {loops} | {plain:.3f} | {int4:.3f} | {change} | {row['again']:.1%} | {int2:.3f} |", flush=True)
     return 0
 
 

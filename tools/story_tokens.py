@@ -18,6 +18,7 @@ from make_stories import END as BETWEEN
 
 START, END = "<|story|>", "<|end|>"
 BOS, EOS = 0, 1
+AT_ONCE = 4096  # stories that are encoded together: what the library says of each takes far more room than its ids
 
 
 def read_stories(path: Path) -> list[str]:
@@ -51,7 +52,8 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
 
 def encode(tokenizer: Tokenizer, stories: list[str], longest: int) -> list[np.ndarray]:
     """Each story with START and END, uint16; those of more than `longest` ids are left out."""
-    encoded = (np.array([*e.ids, EOS], dtype=np.uint16) for e in tokenizer.encode_batch(stories))
+    parts = (stories[i : i + AT_ONCE] for i in range(0, len(stories), AT_ONCE))
+    encoded = (np.array([*e.ids, EOS], dtype=np.uint16) for part in parts for e in tokenizer.encode_batch(part))
     return [ids for ids in encoded if len(ids) <= longest]
 
 

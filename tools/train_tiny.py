@@ -124,11 +124,21 @@ def weights_of(batch: Tensor, rare: Tensor, weight: float) -> Tensor:
 
     Who is who in a story is told by few of its tokens. Counted like all others they are learned last.
     """
+    weights = 1 + (weight - 1) * repeated_of(batch, rare)[:, 1:]
+    return (weights * (batch[:, 1:] >= 0)).flatten()
+
+
+def repeated_of(batch: Tensor, rare: Tensor) -> Tensor:
+    """Which ids of the rows are rare and have stood in their row before. rare: (vocab), for each id."""
     n = batch.shape[1]
     before = torch.ones(n, n, dtype=torch.bool).tril(-1)
-    repeated = ((batch[:, :, None] == batch[:, None, :]) & before).any(-1) & rare[batch.clamp(min=0)]
-    weights = 1 + (weight - 1) * repeated[:, 1:]
-    return (weights * (batch[:, 1:] >= 0)).flatten()
+    return ((batch[:, :, None] == batch[:, None, :]) & before).any(-1) & rare[batch.clamp(min=0)] & (batch >= 0)
+
+
+def rare_ids(stories: list, vocab: int) -> Tensor:
+    """For each id of a vocabulary whether it is rare in these stories."""
+    counts = np.bincount(np.concatenate(stories), minlength=vocab)
+    return torch.from_numpy(counts < RARE * counts.sum())
 
 
 @torch.no_grad()
@@ -139,6 +149,18 @@ def held_out_loss(model: nn.Module, stories: list, *loops: int) -> float:
         total += losses_of(model, torch.from_numpy(batch), *loops).sum().item()
         count += int((batch[:, 1:] >= 0).sum())
     return total / count
+
+
+@torch.no_grad()
+def repeats_right(model: nn.Module, stories: list, rare: Tensor, *loops: int) -> float:
+    """Of all rare ids that a story has held before, such as names: the part that is the model's first choice."""
+    right = count = 0
+    for batch in map(torch.from_numpy, in_order(stories, 8192)):
+        repeated = repeated_of(batch, rare)[:, 1:]
+        chosen = model(batch[:, :-1].clamp(min=0), *loops).argmax(-1)
+        right += int((repeated & (chosen == batch[:, 1:])).sum())
+        count += int(repeated.sum())
+    return right / count
 
 
 def prepare(recipe: Recipe, stories: Path, out: Path) -> None:
@@ -162,8 +184,7 @@ class Training:
         self.train, self.held_out = load_tokens(out / "tokens.npz")
         if not self.train or not self.held_out:
             raise SystemExit(f"train_tiny.py: no story in {stories} has at most {recipe.longest} tokens")
-        counts = np.bincount(np.concatenate(self.train), minlength=recipe.vocab)
-        self.rare = torch.from_numpy(counts < RARE * counts.sum())
+        self.rare = rare_ids(self.train, recipe.vocab)
         self.model = new_model(recipe)
         self.optimizers = optimizers(self.model, recipe)
         self.step, self.tokens, self.seconds = 0, 0, 0.0

@@ -95,6 +95,23 @@ def test_rare_ids_that_come_again_count_more():
     assert train_tiny.weights_of(batch, rare, 1.0).tolist() == [1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 0, 0]
 
 
+def test_what_is_right_again_is_counted():
+    """A model that says what follows in the first story, whatever it is given."""
+    stories = [np.array([0, 5, 6, 5, 6, 5, 7]), np.array([0, 7, 8, 8, 8, 8, 8])]
+    rare = torch.arange(10) != 6
+
+    def model(ids):
+        after = torch.tensor(stories[0][1:])
+        return torch.nn.functional.one_hot(after, 10).float().expand(len(ids), -1, -1)
+
+    assert train_tiny.repeats_right(model, stories[:1], rare) == 1.0
+    assert train_tiny.repeats_right(model, stories[1:], rare) == 0.0
+    assert train_tiny.repeats_right(model, stories, rare) == 2 / 6
+    often = [np.array([3] * 990 + [4] * 10)]
+    assert train_tiny.rare_ids(often, 6).tolist() == [True, True, True, False, False, True]
+    assert train_tiny.rare_ids([*often, np.array([3])], 6)[4]
+
+
 @pytest.mark.parametrize("kind", train_tiny.RECIPES)
 def test_attention_begins_as_a_copy(kind):
     """Looking at one position only, attention gives that position's input, projected."""

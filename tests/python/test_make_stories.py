@@ -152,7 +152,8 @@ def test_a_sentence_after_a_quotation_begins_with_a_capital() -> None:
         told.say("a(n) {w.kind} looked up.")
     assert told.text() == (
         '"Help!" cried Pip. "Help!" Her mother came to see. An owl looked up. '
-        '"Is it late?" Her mother came to see. An owl looked up. "It is late." Her mother came to see. An owl looked up.'
+        '"Is it late?" Her mother came to see. An owl looked up. '
+        '"It is late." Her mother came to see. An owl looked up.'
     )
 
 
