@@ -94,7 +94,7 @@ def write_llama(path: Path, header: Header, shape: Shape) -> None:
 def subjects(model: Path, header: Header, loops: int, folder: Path) -> list[Subject]:
     """The looped model and its peers, which are written to `folder`."""
     parameters, products = loop_counts(header, loops)
-    found = [Subject(f"looped, {loops} loops", model, parameters, products, ("--loops", str(loops)))]
+    found = [Subject(f"looped, loops: {loops}", model, parameters, products, ("--loops", str(loops)))]
     for name, which, wanted in (("as many parameters", 0, parameters), ("as many products", 1, products)):
         shape = nearest(header, wanted, lambda shape, which=which: llama_counts(header, shape)[which])
         path = folder / f"{name.replace(' ', '-')}.mlb"

@@ -49,7 +49,7 @@ def test_command_line(capsys, tmp_path, ml_run):
     common = ["--ml-run", str(ml_run), "--out", str(tmp_path / "out"), "--rounds", "1"]
     assert compare_loop.main([str(model), *common, "--loops", "2"]) == 0
     rows = capsys.readouterr().out.splitlines()
-    assert rows[2].startswith("| looped, 2 loops |")
+    assert rows[2].startswith("| looped, loops: 2 |")
     assert len(rows) == 5
     assert all(row.count("|") == 9 for row in rows)
     assert compare_loop.main([str(tmp_path / "none.tinyloop"), *common]) == 1
