@@ -304,7 +304,8 @@ TEST(tinyloop_info_and_plan) {
   CHECK_EQ_U64(info->file_bytes, file.size);
   CHECK_EQ_U64(info->n_non_finite, 0);
   CHECK_EQ_U64(info->n_parameters, 2 * (7 + 32) * 32 + 2 * (64 + 10240) + 32);
-  CHECK_EQ_U64(info->loop_bytes, 10240 / 2 + 10240 / 32 * 4 + 2 * 2 * 64); /* norms of 32 lie at multiples of 64 */
+  CHECK_EQ_U64(info->loop_bytes,
+               10240 / 2 + 10240 / 32 * 4 + 2 * 2 * 64); /* norms of 32 lie at multiples of 64 */
   ml_load_options options = {.total_size = file.size};
   REQUIRE(ml_model_plan(&planned, file.bytes, 44, &options, NULL) == ML_OK);
   CHECK_EQ_BYTES(ml_model_get_info(planned), info, sizeof *info);
