@@ -332,8 +332,8 @@ goldens: machine-to-build venv-hf ## make the golden files anew (tests/golden); 
 	build/venv-hf/bin/python tests/oracle/make_goldens.py
 	build/venv-hf/bin/python tests/oracle/make_tinyloop_goldens.py
 
-prettier := node_modules/.bin/prettier --log-level warn js web tests/js tests/browser "examples/*.{mjs,html}" tools/*.js package.json
-eslint   := node_modules/.bin/eslint -c tools/eslint.config.js js web tests/js tests/browser "examples/*.mjs"
+prettier := node_modules/.bin/prettier --log-level warn js web tests/js tests/browser "examples/*.{mjs,html}" "tools/**/*.{js,mjs}" package.json
+eslint   := node_modules/.bin/eslint -c tools/eslint.config.js js web tests/js tests/browser tools "examples/*.mjs"
 
 format: machine-to-test venv ## rewrite C, Python and JavaScript in the house style
 	$(Q)tools/setup-npm.sh

@@ -43,7 +43,7 @@ export default [
     languageOptions: { globals: globals.node },
   },
   {
-    files: ['tests/browser/**', 'examples/**'],
+    files: ['tests/browser/**', 'tools/bench/**', 'examples/**'],
     languageOptions: { globals: { ...globals.node, ...globals.browser, ...globals.worker } },
   },
 ];

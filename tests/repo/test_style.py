@@ -48,10 +48,10 @@ JAVASCRIPT = ("js", "web", "tests/js", "tests/browser")
 
 
 def test_javascript_is_formatted() -> None:
-    result = run(node_tool("prettier"), "--check", "--log-level", "warn", *JAVASCRIPT, "examples/*.{mjs,html}")
+    result = run(node_tool("prettier"), "--check", "--log-level", "warn", *JAVASCRIPT, "examples/*.{mjs,html}", "tools/**/*.{js,mjs}")
     assert result.returncode == 0, f"run `make format`\n{result.stdout}{result.stderr}"
 
 
 def test_javascript_is_clean() -> None:
-    result = run(node_tool("eslint"), "-c", "tools/eslint.config.js", *JAVASCRIPT, "examples/*.mjs")
+    result = run(node_tool("eslint"), "-c", "tools/eslint.config.js", *JAVASCRIPT, "examples/*.mjs", "tools")
     assert result.returncode == 0, result.stdout + result.stderr

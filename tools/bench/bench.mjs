@@ -76,7 +76,8 @@ const label = ({ fields: { system, version, runtime, build, threads, quant } }) 
 function chosen(options) {
   const words = (options.only ?? []).map((text) => text.split(/\s+/).filter(Boolean));
   const list = subjects().filter(
-    (subject) => words.length === 0 || words.some((all) => all.every((word) => label(subject).split(' ').includes(word))),
+    (subject) =>
+      words.length === 0 || words.some((all) => all.every((word) => label(subject).split(' ').includes(word))),
   );
   if (list.length === 0) usageError(`--only ${options.only.join(' or ')}: nobody is called so; --list names them`);
   return options.mlb ? list.filter(({ fields }) => fields.quant === 'Q4_0') : list;
@@ -132,10 +133,10 @@ class Record {
   }
 
   async pass(base, model) {
-    const { threads, quant, ...fields } = this.fields;
+    const { threads } = this.fields;
     const urls = Object.fromEntries(Object.entries(model.files).map(([kind, file]) => [kind, urlOf(file)]));
     const tests = this.due().filter((test) => SPEED.includes(test));
-    const task = { ...fields, threads, base, urls, files: model.files, vocabulary: model.vocabulary, tests };
+    const task = { ...this.fields, base, urls, files: model.files, vocabulary: model.vocabulary, tests };
     const answer = await this.subject.pass(task);
     if (answer.threads !== threads) throw new Error(`${answer.threads} threads started of ${threads}`);
     for (const [test, { value, seconds }] of Object.entries(answer.results)) {
@@ -145,13 +146,14 @@ class Record {
     if (this.tests.includes('load')) (this.samples.load ??= []).push(answer.load);
     if (this.tests.includes('peak') && answer.peak) (this.samples.peak ??= []).push(answer.peak / 1e6);
     for (const name of ['build', 'version']) if (answer[name]) this.fields[name] = answer[name];
-    for (const name of ['memory', 'copy', 'kernels', 'browser']) if (answer[name]) (this.extras[name] ??= []).push(answer[name]);
+    for (const name of ['memory', 'copy', 'kernels', 'browser'])
+      if (answer[name]) (this.extras[name] ??= []).push(answer[name]);
   }
 
   rows(model) {
-    const { quant, ...fields } = this.fields;
     return this.tests.map((test) => {
-      const subject = { ...fields, model: model.name, quant: model.type === 'Q8_0' ? 'Q8_0' : 'Q4_0', test };
+      const quant = model.type === 'Q8_0' ? 'Q8_0' : 'Q4_0';
+      const subject = { ...this.fields, model: model.name, quant, test };
       const samples = this.samples[test];
       return samples ? summarize(subject, samples) : failed(subject, this.error ?? 'no value');
     });
@@ -173,7 +175,9 @@ async function runAll(options) {
           record.error = error.message;
         }
         const seconds = ((performance.now() - started) / 1000).toFixed(1);
-        process.stderr.write(`${repetition}/${options.repetitions} ${label(record)}: ${record.error ?? `${seconds} s`}\n`);
+        process.stderr.write(
+          `${repetition}/${options.repetitions} ${label(record)}: ${record.error ?? `${seconds} s`}\n`,
+        );
       }
   } finally {
     server.close();
@@ -204,7 +208,11 @@ function machine() {
 }
 
 function detailsOf({ records, models: found }, options) {
-  const details = { date: new Date().toISOString().slice(0, 10), command: process.argv.slice(2).join(' '), ...machine() };
+  const details = {
+    date: new Date().toISOString().slice(0, 10),
+    command: process.argv.slice(2).join(' '),
+    ...machine(),
+  };
   details.repetitions = options.repetitions;
   details.subjects = records.map(({ fields, samples, extras, error }) => ({ ...fields, samples, ...extras, error }));
   if (options.mlb) return details; // a trial of the benchmark itself

@@ -71,12 +71,14 @@ function ratios(rows) {
 
 /** Our own figures to each other: threads, and long contexts. */
 function inside(rows) {
-  const lines = grouped(rows.filter(({ system }) => system === 'krafla-web')).map(([{ system, version, runtime, build, threads, quant }]) => {
-    const subject = { system, version, runtime, build, quant };
-    const of = (test, n = threads) => medianOf(rows, { ...subject, threads: n, test });
-    const scaling = threads === 1 ? ['', ''] : [times(of('pp128'), of('pp128', 1)), times(of('tg64'), of('tg64', 1))];
-    return [`${runtime} ${build}`, quant, threads, ...scaling, times(of('tg64@1024'), of('tg64'))];
-  });
+  const lines = grouped(rows.filter(({ system }) => system === 'krafla-web')).map(
+    ([{ system, version, runtime, build, threads, quant }]) => {
+      const subject = { system, version, runtime, build, quant };
+      const of = (test, n = threads) => medianOf(rows, { ...subject, threads: n, test });
+      const scaling = threads === 1 ? ['', ''] : [times(of('pp128'), of('pp128', 1)), times(of('tg64'), of('tg64', 1))];
+      return [`${runtime} ${build}`, quant, threads, ...scaling, times(of('tg64@1024'), of('tg64'))];
+    },
+  );
   return table(['krafla-web', '', 'threads', 'pp128 to 1 thread', 'tg64 to 1 thread', 'tg64@1024 to tg64'], lines);
 }
 
@@ -93,7 +95,14 @@ function bytesRead(rows, details) {
       if (median === undefined) continue;
       const rate = (weightBytes * median) / 1e9;
       const share = (100 * rate) / bandwidth[threads];
-      lines.push([`${runtime} ${build}`, quant, threads, (weightBytes / 1e6).toFixed(1), number(rate), `${share.toFixed(0)} %`]);
+      lines.push([
+        `${runtime} ${build}`,
+        quant,
+        threads,
+        (weightBytes / 1e6).toFixed(1),
+        number(rate),
+        `${share.toFixed(0)} %`,
+      ]);
     }
   return table(['tg64', '', 'threads', 'MB per token', 'GB/s', 'of what can be read'], lines);
 }
@@ -128,7 +137,9 @@ export function documentOf(rows, details) {
   const { processor, processors, system, node, date, bandwidth, models, repetitions } = details;
   const browsers = [...new Set(details.subjects.flatMap(({ browser = [] }) => browser))].join(', ');
   const versions = [...new Set(rows.map((row) => `${row.system} ${row.version}`))].join(', ');
-  const rates = Object.entries(models).map(([quant, model]) => `${model.bandwidth[1]} and ${model.bandwidth[2]} GB/s (${quant})`);
+  const rates = Object.entries(models).map(
+    ([quant, model]) => `${model.bandwidth[1]} and ${model.bandwidth[2]} GB/s (${quant})`,
+  );
   return `
 ${date}, ${processors} processors of an ${processor}, ${system}, Node ${node}, ${browsers}; ${versions}. \`make bench\`, up to
 ${repetitions} repetitions: medians, with the least and the most. Memory of 1 GB is read at ${bandwidth[1]} GB/s by one thread and ${bandwidth[2]} by

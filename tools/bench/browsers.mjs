@@ -13,7 +13,11 @@ export const CHROMIUM_ARGUMENTS = [
   '--disable-sync',
 ];
 const BROWSERS = {
-  chromium: { browser: 'chrome', programs: ['chromium', 'chromium-browser', 'google-chrome'], args: CHROMIUM_ARGUMENTS },
+  chromium: {
+    browser: 'chrome',
+    programs: ['chromium', 'chromium-browser', 'google-chrome'],
+    args: CHROMIUM_ARGUMENTS,
+  },
   firefox: { browser: 'firefox', programs: ['firefox-esr', 'firefox'], args: [] },
 };
 

@@ -14,7 +14,11 @@ if (!idsFile) {
   process.stderr.write('usage: node tools/bench/llama_perplexity.mjs MODEL.gguf MODEL.mlb IDS [WINDOW [THREADS]]\n');
   process.exit(2);
 }
-const ids = fs.readFileSync(idsFile, 'utf8').split(/[\s,]+/).filter(Boolean).map(Number);
+const ids = fs
+  .readFileSync(idsFile, 'utf8')
+  .split(/[\s,]+/)
+  .filter(Boolean)
+  .map(Number);
 
 async function theirs() {
   const llama = await openLlama(Number(threads));
@@ -41,11 +45,25 @@ async function theirs() {
 }
 
 function ours() {
-  const options = ['-m', mlb, '--ids', idsFile, '--perplexity', '--json', '--quiet', '--ctx', window, '--threads', threads];
+  const options = [
+    '-m',
+    mlb,
+    '--ids',
+    idsFile,
+    '--perplexity',
+    '--json',
+    '--quiet',
+    '--ctx',
+    window,
+    '--threads',
+    threads,
+  ];
   return JSON.parse(execFileSync('build/native/ml_run', options, { encoding: 'utf8' }));
 }
 
 const [a, b] = [await theirs(), ours()];
 console.log(`llama.cpp   ${a.perplexity.toFixed(4)}  (${a.scored} ids scored)`);
-console.log(`krafla-web  ${b.perplexity.toFixed(4)}  (${b.scored_ids} ids scored), ${(100 * (b.perplexity / a.perplexity - 1)).toFixed(2)} %`);
+console.log(
+  `krafla-web  ${b.perplexity.toFixed(4)}  (${b.scored_ids} ids scored), ${(100 * (b.perplexity / a.perplexity - 1)).toFixed(2)} %`,
+);
 process.exit(0);

@@ -52,7 +52,14 @@ async function nativePass({ build, threads, vocabulary, tests, files }) {
     const { before, ids, atOnce } = SPEED_TESTS[test];
     const prompt = madeUpIds(atOnce ? ids : Math.max(before, 1), vocabulary);
     const sizes = ['-n', String(atOnce ? 0 : ids), '--ctx', String(CONTEXT), '--repeat', '3'];
-    const { stdout, peak, seconds } = await run(ML_RUN, [...common, '--bench', '--json', '--ids', prompt.join(), ...sizes]);
+    const { stdout, peak, seconds } = await run(ML_RUN, [
+      ...common,
+      '--bench',
+      '--json',
+      '--ids',
+      prompt.join(),
+      ...sizes,
+    ]);
     const found = JSON.parse(stdout);
     const value = atOnce ? found.prompt_per_second : found.generated_per_second;
     answer.results[test] = { value, seconds: seconds / 3 };
@@ -68,7 +75,10 @@ async function nodePass({ build, threads, vocabulary, tests, base, urls }) {
 }
 
 async function llamaPass({ threads, vocabulary, tests, files }) {
-  const { stdout } = await run(node, [here('llama_pass.mjs'), JSON.stringify({ model: files.gguf, threads, vocabulary, tests })]);
+  const { stdout } = await run(node, [
+    here('llama_pass.mjs'),
+    JSON.stringify({ model: files.gguf, threads, vocabulary, tests }),
+  ]);
   return JSON.parse(stdout);
 }
 
@@ -79,12 +89,14 @@ const browserPass = ({ runtime, base, build, threads, vocabulary, tests, urls })
     task: { build, model: urls.mlb, threads, vocabulary, tests },
   });
 
-const wllamaPass = (name) => ({ runtime, base, threads, vocabulary, tests, urls }) =>
-  runInBrowser(runtime, base, {
-    module: 'wllama_pass.mjs',
-    worker: false,
-    task: { package: name, model: urls.gguf, threads, vocabulary, tests },
-  });
+const wllamaPass =
+  (name) =>
+  ({ runtime, base, threads, vocabulary, tests, urls }) =>
+    runInBrowser(runtime, base, {
+      module: 'wllama_pass.mjs',
+      worker: false,
+      task: { package: name, model: urls.gguf, threads, vocabulary, tests },
+    });
 
 // ---------------------------------------------------------------- the list
 

@@ -33,7 +33,10 @@ async function second({ package: name, model, threads, vocabulary, tests }) {
 /** 3.x completes texts, and says how long it took for each phase. */
 async function third({ package: name, model, threads, tests }) {
   const { Wllama } = await import(`${folder(name)}/index.js`);
-  const wllama = new Wllama({ default: absolute(`${folder(name)}/wasm/wllama.wasm`) }, { suppressNativeLog: true, logger: silent });
+  const wllama = new Wllama(
+    { default: absolute(`${folder(name)}/wasm/wllama.wasm`) },
+    { suppressNativeLog: true, logger: silent },
+  );
   const started = performance.now();
   await loadBlob(wllama, model, { n_ctx: CONTEXT, n_threads: threads, n_gpu_layers: 0, n_parallel: 1, warmup: false });
   const complete = async (nPrompt, n) => {
