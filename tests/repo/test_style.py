@@ -45,10 +45,11 @@ def node_tool(name: str) -> str:
 
 
 JAVASCRIPT = ("js", "web", "tests/js", "tests/browser")
+JAVASCRIPT_FILES = ("examples/*.{mjs,html}", "tools/**/*.{js,mjs}")
 
 
 def test_javascript_is_formatted() -> None:
-    result = run(node_tool("prettier"), "--check", "--log-level", "warn", *JAVASCRIPT, "examples/*.{mjs,html}", "tools/**/*.{js,mjs}")
+    result = run(node_tool("prettier"), "--check", "--log-level", "warn", *JAVASCRIPT, *JAVASCRIPT_FILES)
     assert result.returncode == 0, f"run `make format`\n{result.stdout}{result.stderr}"
 
 
