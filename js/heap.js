@@ -230,6 +230,7 @@ export class Engine {
 
   /** Starts workers and waits until they wait for work. Those that fail, or are late, are done without. */
   async #lendThreads(module, n) {
+    if (maySleep(this.#memory)) this.exports.ml_thread_may_sleep();
     const start = threadStarter();
     const replies = [];
     for (let i = 0; i < n; i++) {
@@ -244,6 +245,15 @@ export class Engine {
     const deadline = Date.now() + THREAD_START_MS;
     while (this.exports.ml_thread_lent() < ready && Date.now() < deadline)
       await new Promise((resolve) => setTimeout(resolve, 0));
+  }
+}
+
+/** Whether this very thread may wait: a page's own may not. */
+function maySleep({ buffer }) {
+  try {
+    return Atomics.wait(new Int32Array(buffer), 0, 0, 0) !== 'ok'; // no time at all
+  } catch {
+    return false;
   }
 }
 

@@ -43,6 +43,10 @@ void ml_thread_yield(void);
 void ml_thread_lend(void);
 /* Workers that are lent by now. */
 unsigned ml_thread_lent(void);
+
+/* Called if the thread that starts and joins is none that a browser forbids to sleep: then it leaves its processor to the
+ * others when it has waited for long. Where there are fewer processors than threads they would hardly get on otherwise. */
+void ml_thread_may_sleep(void);
 #endif
 
 /* ---------------------------------------------------------------- bells */

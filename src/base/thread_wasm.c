@@ -5,8 +5,8 @@
  *    EMPTY ---lend---> WAITING ---start---> WORKING
  *                         ^--- main returned ---'
  *
- * A worker that fails to start takes no seat, and is done without. Nothing here blocks the thread that starts and joins,
- * which may be one that must not be blocked. */
+ * A worker that fails to start takes no seat, and is done without. The thread that starts and joins may be a page's own,
+ * which must not be blocked: it sleeps only once JavaScript has said that it may. */
 #include "base/thread.h"
 
 #include "base/pool.h"
@@ -19,6 +19,10 @@ static struct seat {
   ml_thread *thread;
 } seats[ML_MAX_THREADS];
 
+static bool may_sleep; /* the thread that starts and joins */
+
+#define YIELD_NS 50000
+
 #if defined(__wasm_atomics__)
 static void sleep_while(atomic_uint *number, unsigned value) {
   while (atomic_load(number) == value)
@@ -26,9 +30,16 @@ static void sleep_while(atomic_uint *number, unsigned value) {
 }
 
 static void wake(atomic_uint *number) { __builtin_wasm_memory_atomic_notify((int *)(void *)number, ~0u); }
+
+/* Nobody wakes it: other threads have its processor for that long. */
+static void nap(void) {
+  int nothing = 0;
+  __builtin_wasm_memory_atomic_wait32(&nothing, 0, YIELD_NS);
+}
 #else /* a build for one thread: nobody is lent, sleeps or can be woken */
 static void sleep_while(atomic_uint *number, unsigned value) { (void)number, (void)value; }
 static void wake(atomic_uint *number) { (void)number; }
+static void nap(void) {}
 #endif
 
 static bool change(atomic_uint *state, unsigned from, unsigned to) {
@@ -72,7 +83,11 @@ void ml_thread_join(ml_thread *thread) {
 
 void ml_thread_pause(void) {}
 
-void ml_thread_yield(void) {}
+void ml_thread_yield(void) {
+  if (may_sleep) nap();
+}
+
+void ml_thread_may_sleep(void) { may_sleep = true; }
 
 void ml_bell_init(ml_bell *bell) { atomic_init(&bell->rung, 0); }
 
