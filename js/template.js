@@ -6,8 +6,8 @@
 // messages (strip, split, comparisons) as it is. The ends of a message are marked, too, if together with the template's
 // text around them they could spell a control token.
 
-import { Template } from '@huggingface/jinja';
 import { KraflaError } from './errors.js';
+import { renderWithin } from './template_budget.js';
 
 const MOST_TEXT = 1 << 24; // characters of a rendered prompt
 
@@ -19,7 +19,8 @@ const MOST_TEXT = 1 << 24; // characters of a rendered prompt
  * @returns {{ text: string, plain: [number, number][] }}
  */
 export function renderChat(source, messages, { tokens, controls, templateOptions = {} }) {
-  const marks = unusedMarks(JSON.stringify([messages, templateOptions]) + source);
+  const given = JSON.stringify([messages, templateOptions]);
+  const marks = unusedMarks(given + source);
   const guarded = guard(messages, marks, controls);
   const variables = {
     add_generation_prompt: true,
@@ -30,7 +31,7 @@ export function renderChat(source, messages, { tokens, controls, templateOptions
   };
   let rendered;
   try {
-    rendered = new Template(source).render(variables);
+    rendered = renderWithin(source, variables, given.length);
   } catch (error) {
     throw new KraflaError('KRAFLA_E_TEMPLATE', `chat template: ${unmark(error.message, marks).text}`, { cause: error });
   }

@@ -125,6 +125,62 @@ onBothSkins('history after a stop, an abort and a failure', async (skin) => {
   });
 });
 
+// Each would otherwise never end, or fill the memory.
+const ENDLESS = {
+  'loops in loops': '{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}',
+  'a loop over a list that is there':
+    '{% set r = range(999) %}{% for a in r %}{% for b in r %}{% for c in r %}{% endfor %}{% endfor %}{% endfor %}',
+  'a loop over what is chosen': '{% for a in range(999) %}{% for b in range(9999) if b > 0 %}{% endfor %}{% endfor %}',
+  'a range without end': '{{ range(99999999999) }}',
+  'a range that stands still': '{{ range(1, 2, 0) }}',
+  'a macro that calls itself':
+    '{% macro f(x) %}{% if x %}{{ f(x - 1) }}{{ f(x - 1) }}{% endif %}{% endmacro %}{{ f(99) }}',
+  'a text that doubles': '{% set n = namespace(s="ab") %}{% for a in range(99) %}{% set n.s = n.s ~ n.s %}{% endfor %}',
+  'a long text again and again':
+    '{% set n = namespace(s="ab") %}{% for a in range(18) %}{% set n.s = n.s ~ n.s %}{% endfor %}{% for a in range(99999) %}{{ n.s | upper }}{% endfor %}',
+  'a list that doubles': '{% set n = namespace(s=[1]) %}{% for a in range(99) %}{% set n.s = n.s + n.s %}{% endfor %}',
+  'lists in lists':
+    '{% set n = namespace(s=1) %}{% for a in range(99) %}{% set n.s = [n.s, n.s] %}{% endfor %}{{ n.s | tojson }}',
+  'a list in itself': '{% set n = namespace(s=1) %}{% set n.s = [n, n] %}{{ n.s | tojson }}',
+};
+
+const TOO_MUCH = /too many steps|a text of \d+ characters|a step that is not zero|call stack/;
+
+test('a template that would never end is an error', async (t) => {
+  for (const [name, source] of Object.entries(ENDLESS))
+    await t.test(name, () =>
+      assert.throws(() => render(source, user('')), { code: 'KRAFLA_E_TEMPLATE', message: TOO_MUCH }),
+    );
+});
+
+test('a template may use what published ones use, and a long conversation is not too much', () => {
+  assert.equal(
+    render('{{ range(3) | join }}{{ range(1, 3) | join }}{{ range(5, 1, -2) | join }}', user('')).text,
+    '0121253',
+  );
+  assert.equal(render('{{ true }}{{ True }}{{ none is none }}{{ False }}', user('')).text, 'truetruetruefalse');
+  const long = Array.from({ length: 2000 }, (_, i) => ({
+    role: i % 2 ? 'assistant' : 'user',
+    content: `message ${i}`,
+  }));
+  const looksBack = `{% for message in messages[::-1] %}{{ messages | length }}{% endfor %}
+{%- for message in messages %}{% if loop.index0 == 0 or messages[loop.index0 - 1].role != message.role %}{{ message.content | trim }}
+{% endif %}{% endfor %}`;
+  const { text } = render(looksBack, long);
+  assert.ok(text.startsWith('2000'.repeat(2000)) && text.endsWith('message 1999\n'), text.slice(-40));
+});
+
+onBothSkins('after a template that would never end the model still works', async (skin) => {
+  const manifest = JSON.parse(new TextDecoder().decode(packageBytes('llama', 'model.json')));
+  const files = ['model.mlb', 'tokenizer.mlt'].map((name) => new File([packageBytes('llama', name)], name));
+  const changed = JSON.stringify({ ...manifest, chatTemplate: ENDLESS['loops in loops'] });
+  const model = await loadModel([new File([changed], 'model.json'), ...files], { ...skin, threads: 1 });
+  await rejectsWith(model.chat().send('Hi'), 'KRAFLA_E_TEMPLATE', /too many steps/);
+  await rejectsWith(model.tokenize([{ role: 'user', content: 'Hi' }]), 'KRAFLA_E_TEMPLATE');
+  assert.equal((await model.generate([1, 2, 3], { maxTokens: 4 })).tokens.length, 4);
+  await model.close();
+});
+
 onBothSkins('a model without a template, and one without a tokenizer', async (skin) => {
   const bytes = packageBytes('llama', 'model.mlb');
   const bare = await loadModel(bytes, { ...skin, threads: 1 });

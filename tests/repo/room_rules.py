@@ -71,7 +71,7 @@ def import_problems(path: Path, text: str, test_modules: Iterable[str]) -> list[
 
 # JavaScript's rooms, from below: a file may import what stands before it, and what stands in its own line.
 JS_LAYERS = (
-    ("errors.js", "platform.js", "stops.js", "turns.js", "assets.js"),
+    ("errors.js", "platform.js", "stops.js", "turns.js", "assets.js", "template_budget.js"),
     ("options.js", "handles.js", "rpc.js", "digest.js", "manifest.js", "template.js", "answer.js", "builds.js"),
     ("heap.js", "timeline.js", "download.js", "chat.js"),
     ("thread.js", "source.js", "generation.js", "model.js"),
@@ -82,7 +82,7 @@ JS_LAYERS = (
     ("cli.js",),
 )
 JS_IMPORT = re.compile(r"""(?:\bfrom|\bimport)\s*\(?\s*['"]([^'"]+)['"]""")
-JS_LIBRARIES = {"@huggingface/jinja": "template.js", "@noble/hashes/sha2.js": "digest.js"}
+JS_LIBRARIES = {"@huggingface/jinja": "template_budget.js", "@noble/hashes/sha2.js": "digest.js"}
 
 
 def js_import_problems(name: str, text: str) -> list[str]:
