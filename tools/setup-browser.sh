@@ -2,8 +2,9 @@
 # Installs what the tests in JavaScript need and what is not there yet, and says nothing when nothing is missing:
 #
 #   tools/setup-browser.sh node   tests/node_modules, from tests/package-lock.json: a Node that has relaxed SIMD, and the
-#                                 driver for browsers (npm comes from apt if there is none)
-#   tools/setup-browser.sh        the same, and Chromium and, where apt has it, Firefox ESR
+#                                 drivers for browsers (npm comes from apt if there is none)
+#   tools/setup-browser.sh        the same, and Chromium and, where apt has them, Firefox ESR and WebKitGTK with its driver
+#                                 and the invisible screen that it needs
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,6 +16,7 @@ lock=tests/package-lock.json
 stamp=tests/node_modules/installed.json # a copy of the lock file that was installed
 
 have() { command -v "$1" >/dev/null; }
+apt_has() { apt-cache show "$1" >/dev/null 2>&1; }
 
 fail() {
   echo "tools/setup-browser.sh: $*" >&2
@@ -27,7 +29,11 @@ missing() {
   have npm || echo npm
   [ "$scope" = browser ] || return 0
   have chromium || echo chromium
-  have firefox-esr || ! apt-cache show firefox-esr >/dev/null 2>&1 || echo firefox-esr
+  have firefox-esr || ! apt_has firefox-esr || echo firefox-esr
+  if apt_has webkit2gtk-driver && apt_has xvfb; then
+    have WebKitWebDriver || echo webkit2gtk-driver
+    have Xvfb || echo xvfb
+  fi
 }
 
 modules_are_there() { cmp -s "$lock" "$stamp"; }

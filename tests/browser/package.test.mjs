@@ -6,28 +6,10 @@ import { fileURLToPath } from 'node:url';
 import { nativeIds } from '../js/skins.mjs';
 import { startFaultServer } from '../js/fault_server.mjs';
 import { withPage } from './chromium.mjs';
+import { inPage, TASKS } from './page_tasks.mjs';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const IDS = [3, 5, 7, 11];
-
-/** Runs `use(api, parameters)` in a page, where api is what the package exports. */
-const inPage = (page, use, parameters) =>
-  page.evaluate(
-    async ([source, given]) => {
-      const api = await import('/build/package/dist/index.js');
-      // The policy forbids eval, so the function comes as a file.
-      const { default: body } = await import(`/functions/${source}.mjs`);
-      return body(api, given);
-    },
-    [use, parameters],
-  );
-
-const TASKS = Object.fromEntries(
-  ['generate', 'streams', 'aborts', 'dies', 'dying_worker', 'sources', 'responsive'].map((name) => [
-    `/functions/${name}.mjs`,
-    `${ROOT}tests/browser/tasks/${name}.mjs`,
-  ]),
-);
 
 for (const isolated of [false, true])
   test(`greedy ids are the native ones, ${isolated ? 'with' : 'without'} isolation`, async () => {

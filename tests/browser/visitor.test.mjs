@@ -3,7 +3,6 @@
 // SmolLM2 is fetched and converted by the demo's own way if it is not there; where that cannot be done its tests are
 // skipped, and say why. Screenshots go to build/screenshots.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import test, { after, before } from 'node:test';
@@ -12,9 +11,8 @@ import { launchChromium } from './chromium.mjs';
 import axe from 'axe-core';
 import { build } from 'esbuild';
 import { ROOT, Visitor, filesOf, startServer } from './demo_page.mjs';
+import { fetchSmolLM2, SMOLLM2 } from './smollm2.mjs';
 
-const FETCHED = ['build/models', 'build/visitor/models'].map((folder) => path.join(ROOT, folder, 'smollm2-135m-q4'));
-const SMOLLM2 = FETCHED.find((folder) => fs.existsSync(path.join(folder, 'model.json'))) ?? FETCHED.at(-1);
 const BUNDLED = path.join(ROOT, 'examples/models/stories');
 const DESKTOP = { viewport: { width: 1280, height: 800 } };
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
@@ -40,25 +38,11 @@ async function visit({ open, models, isolated, context = DESKTOP, errorsExpected
   }
 }
 
-/**
- * Skips where the model cannot be had. What is fetched here lies apart from build/models, where other suites would find it
- * in the midst of their work, and take longer.
- */
+/** Skips where the model cannot be had. */
 function needSmolLM2(t) {
-  if (fs.existsSync(path.join(SMOLLM2, 'model.json'))) return true;
-  try {
-    const command = ['tools/fetch_models.py', 'smollm2-135m', '--variants', 'q4', '--folder', path.dirname(SMOLLM2)];
-    execFileSync('build/venv/bin/python', command, { cwd: ROOT, stdio: ['ignore', 'ignore', 'pipe'] });
-  } catch (error) {
-    t.skip(
-      `no SmolLM2: ${String(error.stderr ?? error)
-        .trim()
-        .split('\n')
-        .at(-1)}`,
-    );
-    return false;
-  }
-  return true;
+  const problem = fetchSmolLM2();
+  if (problem) t.skip(problem);
+  return !problem;
 }
 
 /** Small packages with random weights and a chat template. */

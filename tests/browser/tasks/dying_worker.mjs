@@ -1,4 +1,7 @@
-// A worker that ends itself after a while, of which no browser tells the page.
+// A worker that ends itself in the midst of an answer, of which no browser tells the page.
 import '/build/package/dist/worker.js';
 
-setTimeout(() => self.close(), 700);
+let steps = 0;
+self.addEventListener('message', ({ data }) => {
+  if (data.method === 'step' && ++steps === 10) self.close();
+});
