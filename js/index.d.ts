@@ -73,6 +73,9 @@ export interface LoadOptions extends SessionOptions {
   wasmUrl?: string | URL;
   /** Default: `worker.js` beside the code. */
   workerUrl?: string | URL;
+  /** Keep what a package's files were fetched as, so that the next page view fetches nothing and needs no network.
+   * Only pages of secure origins can (Cache Storage, named `krafla-web`); elsewhere it has no effect. Default false. */
+  cache?: boolean;
   /** Milliseconds without a byte after which a download counts as stalled. Default 30000. */
   timeout?: number;
   /** How often in a row a download may be taken up again without getting on. Default 3. */
@@ -83,6 +86,7 @@ export interface LoadOptions extends SessionOptions {
 
 export interface ProbeOptions extends SessionOptions {
   wasmUrl?: string | URL;
+  cache?: boolean;
   timeout?: number;
   signal?: AbortSignal;
 }

@@ -19,13 +19,13 @@ const BREATHE_BYTES = 8 << 20;
 /**
  * @param {object} recipe of describeSource
  * @param {{ tokenizer?: object, contextSize?: number, threads?: number, kv?: string, loops?: number, build?: string,
- *   wasmUrl?: string, timeout?: number, retries?: number }} options tokenizer: a recipe, too
+ *   wasmUrl?: string, cache?: boolean, timeout?: number, retries?: number }} options tokenizer: a recipe, too
  * @param {{ pull: Function, onProgress: (event: object) => void, signal?: AbortSignal }} io
  * @returns what a Core is made of
  */
 export async function load(recipe, options, { pull, onProgress, signal }) {
-  const { timeout, retries } = options;
-  const files = await openPackage(recipe, options.tokenizer, { pull, timeout, retries, signal });
+  const { cache, timeout, retries } = options;
+  const files = await openPackage(recipe, options.tokenizer, { pull, cache, timeout, retries, signal });
   const progress = new Progress(onProgress, files);
   const threads = Math.min(options.threads ?? defaultThreads(), processors());
   const settings = { contextSize: options.contextSize, threads, kv: options.kv, loops: options.loops };
@@ -52,8 +52,8 @@ export async function load(recipe, options, { pull, onProgress, signal }) {
 
 /** What a source is and needs, from the beginning of its model's file. */
 export async function inspect(recipe, options, { pull, signal }) {
-  const { timeout } = options;
-  const files = await openPackage(recipe, undefined, { pull, timeout, retries: 0, signal });
+  const { cache, timeout } = options;
+  const files = await openPackage(recipe, undefined, { pull, cache, timeout, retries: 0, signal });
   const { bytes, size } = await files.model.head(HEAD_BYTES, {});
   const threads = Math.min(options.threads ?? defaultThreads(), processors());
   const [build] = buildsToTry({ threads });
@@ -74,8 +74,18 @@ async function readTokenizer(file, progress) {
       progress.add(chunk.length);
     },
   });
-  checkFile(file, bytes.length, digest);
+  await checkWhole(file, bytes.length, digest);
   return bytes;
+}
+
+/** What came of a file. A kept copy that is another file is not kept any longer. */
+async function checkWhole(file, size, digest) {
+  try {
+    checkFile(file, size, digest);
+  } catch (error) {
+    await file.forget?.();
+    throw error;
+  }
 }
 
 function checkFile({ name, size, sha256 }, actual, digest) {
@@ -164,7 +174,7 @@ class ModelStream {
       await breathe();
       busy = 0;
     }
-    checkFile(this.#file, this.#loaded, this.#digest);
+    await checkWhole(this.#file, this.#loaded, this.#digest);
   }
 
   async end() {

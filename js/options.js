@@ -70,6 +70,7 @@ export const LOAD = {
   worker: boolean,
   wasmUrl: url,
   workerUrl: url,
+  cache: boolean,
   timeout: real(1),
   retries: whole(0, 100),
   signal,
@@ -79,6 +80,7 @@ export const LOAD = {
 export const PROBE = {
   ...SESSION,
   wasmUrl: url,
+  cache: boolean,
   timeout: real(1),
   signal,
 };

@@ -4,6 +4,7 @@
 //   { kind: 'url', url }   { kind: 'path', path }   { kind: 'blob', blob, name }   { kind: 'blobs', blobs: [{ name, blob }] }
 //   { kind: 'pull', id, size }    bytes that stay with the page, which is asked for a chunk at a time
 
+import { firstBytes, kept, keptForOffline } from './cache.js';
 import { download, downloadHead, joined } from './download.js';
 import { KraflaError } from './errors.js';
 import { readManifest } from './manifest.js';
@@ -81,14 +82,15 @@ function offerStream(stream, offer) {
  * @property {string} [sha256] that it must have
  * @property {(options: object) => AsyncIterable<Uint8Array>} chunks
  * @property {(n: number, options: object) => Promise<{ bytes: Uint8Array, size?: number }>} head its first n bytes
+ * @property {() => Promise<void>} [forget] for a kept copy that is not what it must be
  */
 
 /**
  * The files of a package, or of a bare model.
  * @param {object} recipe of describeSource
  * @param {object} [tokenizer] the same for a tokenizer that was given by itself
- * @param {{ pull?: (id: number) => Promise<Uint8Array | undefined>, timeout?: number, retries?: number,
- *   signal?: AbortSignal }} io
+ * @param {{ pull?: (id: number) => Promise<Uint8Array | undefined>, cache?: boolean, timeout?: number,
+ *   retries?: number, signal?: AbortSignal }} io
  * @returns {Promise<{ manifest?: object, model: SourceFile, tokenizer?: SourceFile }>}
  */
 export async function openPackage(recipe, tokenizer, io) {
@@ -103,9 +105,8 @@ async function openOther(recipe, io) {
   const { pathname } = new URL(recipe.url);
   if (!/(\.json|\/)$/.test(pathname)) return { model: fileOf(recipe, io) };
   const url = pathname.endsWith('/') ? new URL(MANIFEST, recipe.url).href : recipe.url;
-  return openManifest(fileOf({ kind: 'url', url }, io), ({ name }) =>
-    fileOf({ kind: 'url', url: new URL(name, url).href }, io),
-  );
+  const at = (address) => fileOf({ kind: 'url', url: address }, io);
+  return openManifest(at(url), ({ name }) => at(new URL(name, url).href), io.cache);
 }
 
 async function openBlobs(blobs, io) {
@@ -141,10 +142,14 @@ async function openPath(path, io) {
   return { model: at(beside('model.mlb')), tokenizer: fs.existsSync(tokenizer) ? at(tokenizer) : undefined };
 }
 
-async function openManifest(file, resolve) {
-  const manifest = readManifest(new TextDecoder().decode(await readAll(file, { most: MOST_MANIFEST })));
+async function openManifest(file, resolve, cache = false) {
+  const bytes = await readAll(cache ? keptForOffline(file) : file, { most: MOST_MANIFEST });
+  const manifest = readManifest(new TextDecoder().decode(bytes));
   const { model, tokenizer } = manifest.files;
-  const member = (entry) => ({ ...resolve(entry), size: entry.size, sha256: entry.sha256 });
+  const member = ({ size, sha256, ...entry }) => {
+    const whole = { ...resolve(entry), size, sha256 };
+    return cache && sha256 ? kept(whole) : whole;
+  };
   return { manifest, model: member(model), tokenizer: tokenizer && member(tokenizer) };
 }
 
@@ -246,15 +251,6 @@ function ofPull({ id, size }, { pull }) {
     name: 'the source',
     knownSize: size,
     chunks,
-    async head(n) {
-      const parts = [];
-      let length = 0;
-      for await (const chunk of chunks()) {
-        parts.push(chunk);
-        length += chunk.length;
-        if (length >= n) break;
-      }
-      return { bytes: joined(parts), size };
-    },
+    head: async (n) => ({ bytes: await firstBytes(chunks(), n), size }),
   };
 }

@@ -98,7 +98,7 @@ async function load(choice) {
 
 /** A context that is longer than the model allows becomes its longest; the engine says so before anything is fetched. */
 async function loadFitting(source, signal) {
-  const options = { wasmUrl: WASM, signal, onProgress: progressShower() };
+  const options = { wasmUrl: WASM, cache: true, signal, onProgress: progressShower() };
   try {
     return await loadModel(source, { ...panel.load, ...options });
   } catch (error) {

@@ -73,6 +73,37 @@ test('files that are dropped, bytes, streams, and a server that errs', async () 
   }
 });
 
+test('files that are kept: fetched once, checked each time, there without a server', async () => {
+  const server = await startFaultServer(`${ROOT}build/packages`);
+  const fetched = (path) => server.visits.get(path) ?? 0;
+  try {
+    await withPage({ isolated: false, extra: TASKS, connect: server.url }, async (page) => {
+      const run = (step) => inPage(page, 'caches', { server: server.url, step });
+      assert.deepEqual(await run('twice'), ['8 tokens', '8 tokens']);
+      assert.equal(fetched('/plain/llama/model.mlb'), 1);
+      assert.equal(fetched('/plain/llama/tokenizer.mlt'), 1);
+      assert.equal(fetched('/plain/llama/model.json'), 2);
+      assert.deepEqual(await run('not asked for'), ['8 tokens']);
+      assert.equal(fetched('/plain/llama/model.mlb'), 2);
+      assert.deepEqual(await run('damaged'), ['KRAFLA_E_INTEGRITY', '8 tokens']);
+      assert.equal(fetched('/plain/llama/model.mlb'), 3);
+      assert.deepEqual(await run('bad downloads'), [
+        'KRAFLA_E_INTEGRITY',
+        'KRAFLA_E_STALLED',
+        'KRAFLA_E_LENGTH',
+        'none kept',
+      ]);
+      assert.deepEqual(await run('no room'), ['8 tokens', 'none kept']);
+      assert.deepEqual(await run('twice'), ['8 tokens', '8 tokens']);
+      server.close();
+      assert.deepEqual(await run('twice'), ['8 tokens', '8 tokens']);
+      assert.deepEqual(await run('not asked for'), ['KRAFLA_E_NETWORK']);
+    });
+  } finally {
+    server.close();
+  }
+});
+
 test('the page stays free while a worker generates', async () => {
   await withPage({ isolated: true, extra: TASKS }, async (page) => {
     const { longest, tokens } = await inPage(page, 'responsive', {});

@@ -74,6 +74,11 @@ onBothSkins('progress rises to the end, whatever the server tells', async (skin)
   }
 });
 
+onBothSkins('a wish to keep files where there is no storage changes nothing', async (skin) => {
+  await works(`${server.url}/plain/llama/model.json`, { ...skin, cache: true });
+  await works(packagePath('llama'), { ...skin, cache: true });
+});
+
 onBothSkins('a download that is cut goes on where it ended', async (skin) => {
   const url = `${server.url}/cut/llama/model.json`;
   server.visits.clear();

@@ -82,6 +82,7 @@ class Runner:
     command: tuple[str, ...]
     slow: bool = False  # goes fewer ways
     exact: bool = True  # knows --exact
+    most_bytes: int | None = None  # leaves larger models out
     wasm: bool = False  # a module, which Node may lack instructions for; starts slowly, hence serves
     idle: list[Server] = field(default_factory=list, compare=False)
 
@@ -95,6 +96,9 @@ class Runner:
             said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL)
             return said.stderr.strip() if said.returncode == CANNOT_RUN else None
         return None if shutil.which(self.command[0], path=None) or "/" in self.command[0] else f"no {self.command[0]}"
+
+    def leaves_out(self, model: Model) -> bool:
+        return self.most_bytes is not None and model.path.stat().st_size > self.most_bytes
 
     def call(self, arguments: Iterable[str | Path]) -> str:
         """Standard output. RuntimeError with what the program said if it fails. Threads may call at the same time."""
@@ -125,10 +129,11 @@ class Runner:
 
 NODE = next((path for path in ("tests/node_modules/.bin/node",) if (ROOT / path).exists()), "node")
 WASMS = ("simd128", "simd128-threads", "relaxed", "relaxed-threads")
+EMULATED_BYTES = 200 << 20  # a larger model takes the emulator minutes
 CANNOT_RUN = 3  # exit code of wasm_run.mjs
 RUNNERS = (
     Runner("native", ("build/native/ml_run",)),
-    Runner("arm64", ("qemu-aarch64", "build/arm64/ml_run"), slow=True),
+    Runner("arm64", ("qemu-aarch64", "build/arm64/ml_run"), slow=True, most_bytes=EMULATED_BYTES),
     *(
         Runner(name, (NODE, "tests/js/wasm_run.mjs", f"build/wasm/{name}.wasm"), slow=True, exact=False, wasm=True)
         for name in WASMS
@@ -307,6 +312,7 @@ def compare_model(model: Model, runners: Sequence[Runner], slice_only: bool, poo
             way: pool.submit(run, runner, table, way) for way in ways_of(model, runner, table, slice_only)
         }
         for runner in runners
+        if not runner.leaves_out(model)
         for table in runner.tables()
     }
     for (runner, table), ways in runs.items():
@@ -340,6 +346,13 @@ def compare_all(models: Iterable[Model], runners: Sequence[Runner], slice_only: 
     present = [runner for runner in runners if runner not in missing]
     if runners[0] in missing:
         return report
+    models = list(models)
+    report.skipped += [
+        f"{runner.name} {model.name} is too large for an emulator"
+        for runner in present
+        for model in models
+        if runner.leaves_out(model)
+    ]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for model in models:
             compare_model(model, present, slice_only, pool, report)
