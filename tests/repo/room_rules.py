@@ -74,7 +74,7 @@ JS_LAYERS = (
     ("errors.js", "platform.js", "stops.js", "turns.js", "assets.js", "template_budget.js"),
     ("options.js", "handles.js", "rpc.js", "digest.js", "manifest.js", "template.js", "answer.js", "builds.js"),
     ("heap.js", "timeline.js", "download.js", "chat.js"),
-    ("thread.js", "source.js", "generation.js", "model.js"),
+    ("thread.js", "cache.js", "source.js", "generation.js", "model.js"),
     ("load.js", "core.js"),
     ("service.js",),
     ("worker.js", "host.js"),
