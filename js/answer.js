@@ -2,11 +2,19 @@
 // is the same object. Awaited, it runs to its end; iterated, only as far as somebody asks for more.
 
 const IDLE_MS = 20; // of a consumer, until others may have their turn
+const STEP_MS = 8; // of tokens that come together
+const STEP_TOKENS = 16;
 
 export class Answer {
   /** The text so far, and its tokens. */
   text = '';
   tokens = [];
+
+  /** Of each token, if they were asked for. */
+  logprobs;
+
+  /** Of the prompt; 0 until it has been looked at. */
+  promptTokens = 0;
 
   #job;
   #result;
@@ -23,7 +31,7 @@ export class Answer {
    * @param {object} job
    * @param {import('./turns.js').Turns} job.turns
    * @param {() => Promise<{ id: number, promptTokens: number }>} job.begin
-   * @param {(method: 'step' | 'stop' | 'end', id: number) => Promise<any>} job.call
+   * @param {(method: 'step' | 'stop' | 'end', params: any) => Promise<any>} job.call
    * @param {AbortSignal} [job.signal]
    * @param {(token: { id: number, text: string, index: number }) => void} [job.onToken]
    * @param {(answer: Answer, result?: object, error?: unknown) => void} [job.onEnd]
@@ -117,12 +125,14 @@ export class Answer {
 
   /** From its first turn to its end. Between pieces that nobody wants, others have theirs. */
   async #work() {
-    const { turns, begin, call } = this.#job;
+    const { turns, begin, call, onToken } = this.#job;
+    const limit = onToken ? 1 : STEP_TOKENS; // who looks at each token may want no other
+    let most = 1; // who has taken much will take more
     let endTurn = await turns.take();
     let id;
     try {
       if (this.#settled) return;
-      ({ id } = await begin());
+      ({ id, promptTokens: this.promptTokens } = await begin());
       while (!this.#settled) {
         if (!(await this.#isWanted(IDLE_MS))) {
           endTurn();
@@ -130,7 +140,9 @@ export class Answer {
           endTurn = await turns.take();
         }
         if (this.#settled) return;
-        this.#take(await call(this.#stopping ? 'stop' : 'step', id));
+        if (this.#stopping) this.#take(await call('stop', id));
+        else for (const step of await call('step', { id, most, ms: STEP_MS })) this.#take(step);
+        most = Math.min(2 * most, limit);
       }
     } finally {
       if (id !== undefined) await call('end', id).catch(() => {}); // whatever it was has been told
@@ -150,14 +162,15 @@ export class Answer {
     return isDue();
   }
 
-  #take({ id, text, finish, prompt }) {
+  #take({ id, text, finish, prompt, logprobs }) {
     if (this.#settled) return; // aborted meanwhile
     if (prompt) return;
     if (id !== undefined) this.tokens.push(id);
+    if (logprobs) (this.logprobs ??= []).push(logprobs);
     this.text += text;
     if (text !== '') this.#wanted = false;
-    if (id !== undefined) this.#job.onToken?.({ id, text, index: this.tokens.length - 1 });
-    if (finish) this.#settle({ text: this.text, tokens: this.tokens, ...finish });
+    if (id !== undefined) this.#job.onToken?.({ id, text, index: this.tokens.length - 1, logprobs });
+    if (finish) this.#settle({ text: this.text, tokens: this.tokens, logprobs: this.logprobs, ...finish });
     else if (text !== '') this.#tellPieces();
   }
 

@@ -158,7 +158,7 @@ function printTable(facts) {
   for (const [name, value] of rows) {
     const shown = name.endsWith('Bytes') ? `${value} (${megabytes(value)})` : value;
     process.stdout.write(
-      `${name.padEnd(24)}${typeof shown === 'number' && !Number.isInteger(shown) ? shown.toFixed(2) : shown}\n`,
+      `${name.padEnd(26)}${typeof shown === 'number' && !Number.isInteger(shown) ? shown.toFixed(2) : shown}\n`,
     );
   }
 }

@@ -3,7 +3,9 @@
 
 import { KraflaError } from './errors.js';
 import { Generation } from './generation.js';
+import { surprise } from './logprobs.js';
 import { templateTokens } from './manifest.js';
+import { median } from './median.js';
 import { breathe } from './platform.js';
 import { renderChat } from './template.js';
 import { Timeline } from './timeline.js';
@@ -116,8 +118,22 @@ export class Core {
         throw new KraflaError('ML_E_ARG', `token id = ${id}: must be below the vocabulary's ${vocabulary}`);
   }
 
-  step(id) {
-    return this.#generation(id).step();
+  /**
+   * Goes on by a step, and by further tokens, `most` in all, for as long as `ms` have not passed: what a message takes to
+   * arrive is then little beside what it brings.
+   * @returns {object[]} of Generation.step()
+   */
+  step({ id, most, ms }) {
+    const generation = this.#generation(id);
+    const until = performance.now() + ms;
+    const steps = [];
+    try {
+      do steps.push(generation.step());
+      while (!steps.at(-1).finish && !steps.at(-1).prompt && steps.length < most && performance.now() < until);
+    } catch (error) {
+      if (steps.length === 0) throw error; // else it comes again with the next step
+    }
+    return steps;
   }
 
   stop(id) {
@@ -220,14 +236,3 @@ export class Core {
     engine.stop();
   }
 }
-
-/** -ln of the softmax at `target`, in double. */
-function surprise(logits, target) {
-  let largest = -Infinity;
-  for (const logit of logits) if (logit > largest) largest = logit;
-  let sum = 0;
-  for (const logit of logits) sum += Math.exp(logit - largest);
-  return Math.log(sum) - (logits[target] - largest);
-}
-
-const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];

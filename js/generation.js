@@ -1,6 +1,7 @@
 // generation.js - one continuation of a prompt, a step at a time: a batch of the prompt, or one token.
 
 import { Sampler } from './handles.js';
+import { logprobsOf } from './logprobs.js';
 import { StopMatcher } from './stops.js';
 
 const PROMPT_STEP = 64; // tokens, so that a wish to stop is heard soon
@@ -26,6 +27,7 @@ export class Generation {
   #stops;
   #stopTokens;
   #maxTokens;
+  #nLogprobs; // undefined: not asked for
   #cached = -1;
   #promptMs = 0;
   #decodeMs = 0;
@@ -35,20 +37,21 @@ export class Generation {
    * @param {import('./timeline.js').Timeline} timeline
    * @param {{ engine: object, vocabulary: number, tokenizer?: object, stopTokens: Set<number> }} parts
    * @param {Int32Array} prompt fits the context
-   * @param {object} options of generate(), checked
+   * @param {object} options of generate(), checked; endless: no token ends it
    */
   constructor(
     timeline,
     { engine, vocabulary, tokenizer, stopTokens },
     prompt,
-    { maxTokens = Infinity, stop = [], ...options },
+    { maxTokens = Infinity, stop = [], logprobs, endless = false, ...options },
   ) {
     const sampling = samplerOptions(options);
     this.#timeline = timeline;
     this.#ids = Array.from(prompt);
     this.#promptTokens = prompt.length;
-    this.#stopTokens = stopTokens;
+    this.#stopTokens = endless ? new Set() : stopTokens;
     this.#maxTokens = maxTokens;
+    this.#nLogprobs = logprobs;
     this.#stops = new StopMatcher([stop].flat());
     this.#seed = sampling.seed <= Number.MAX_SAFE_INTEGER ? Number(sampling.seed) : sampling.seed;
     this.#sampler = new Sampler(engine, vocabulary, sampling);
@@ -99,7 +102,15 @@ export class Generation {
   }
 
   #sample() {
-    const id = this.#sampler.sample(this.#timeline.logits());
+    const logits = this.#timeline.logits();
+    const id = this.#sampler.sample(logits);
+    const result = this.#accept(id);
+    if (this.#nLogprobs !== undefined && result.id !== undefined)
+      result.logprobs = logprobsOf(logits, id, this.#nLogprobs);
+    return result;
+  }
+
+  #accept(id) {
     if (this.#stopTokens.has(id)) return { text: this.#rest(), finish: 'stop' };
     this.#ids.push(id);
     this.#sampler.accept(id);

@@ -153,6 +153,16 @@ export interface SamplingOptions {
   maxTokens?: number;
   /** Texts that end the answer, and are not part of it. */
   stop?: string | string[];
+  /** Tell the logprob of each token, and those of so many of the likeliest: 0 to 20. */
+  logprobs?: number;
+}
+
+export interface TokenLogprobs {
+  id: number;
+  /** Natural logarithm of the probability that the model gave it, before temperature, penalties and biases. */
+  logprob: number;
+  /** The likeliest ones, likeliest first. */
+  top: { id: number; logprob: number }[];
 }
 
 export interface Token {
@@ -160,12 +170,14 @@ export interface Token {
   /** Text that it made certain: maybe none, always whole characters. */
   text: string;
   index: number;
+  logprobs?: TokenLogprobs;
 }
 
 export interface AnswerOptions extends SamplingOptions {
   /** Further variables of the chat template. */
   templateOptions?: Record<string, unknown>;
   signal?: AbortSignal;
+  /** Called for each token before the next one is computed; without it the tokens of a few milliseconds may come together. */
   onToken?: (token: Token) => void;
 }
 
@@ -189,6 +201,8 @@ export interface Message {
 export interface Result {
   text: string;
   tokens: number[];
+  /** Of each token, if they were asked for. */
+  logprobs?: TokenLogprobs[];
   /** An end token or a stop text; maxTokens or the context; stop() or a loop that was left. */
   finishReason: 'stop' | 'length' | 'stopped';
   seed: number | bigint;
@@ -201,6 +215,8 @@ export interface Answer extends PromiseLike<Result>, AsyncIterable<string> {
   /** So far. */
   readonly text: string;
   readonly tokens: number[];
+  /** How many the prompt has; 0 until it has been looked at. */
+  readonly promptTokens: number;
   /** Ends it with what there is. */
   stop(): void;
   catch<T = never>(onRejected?: ((reason: unknown) => T | PromiseLike<T>) | null): Promise<Result | T>;
@@ -227,6 +243,10 @@ export interface Score {
 export interface Bench {
   promptTokensPerSecond: number;
   tokensPerSecond: number;
+  /** With sampling and what belongs to it. */
+  generatedTokensPerSecond: number;
+  /** As the caller of generate() gets them, with all that messages take. */
+  receivedTokensPerSecond: number;
   /** Weights read per second while generating. */
   gigabytesPerSecond: number;
   promptTokens: number;

@@ -3,6 +3,7 @@
 import { Answer } from './answer.js';
 import { Chat } from './chat.js';
 import { KraflaError } from './errors.js';
+import { median } from './median.js';
 import {
   BENCH,
   DETOKENIZE,
@@ -52,7 +53,7 @@ export class Model {
 
   #start(prompt, { signal, onToken, ...options }, onEnd) {
     const begin = () => this.#host.call('begin', { prompt, options });
-    const call = (method, id) => this.#host.call(method, id);
+    const call = (method, params) => this.#host.call(method, params);
     return new Answer({ turns: this.#turns, begin, call, signal, onToken, onEnd });
   }
 
@@ -75,7 +76,25 @@ export class Model {
 
   async bench(options = {}) {
     const { signal, ...rest } = checkOptions(options, BENCH);
-    return this.#inTurn('bench', rest, signal);
+    const evaluating = await this.#inTurn('bench', rest, signal);
+    return { ...evaluating, ...(await this.#benchAnswers(evaluating, signal)) };
+  }
+
+  /** The same number of tokens as answers that callers ask for: what sampling takes, and what messages take. */
+  async #benchAnswers({ promptTokens, tokens, repeat }, signal) {
+    const ids = Int32Array.from({ length: promptTokens }, (_, i) => (i + 1) % this.info.vocabulary);
+    const rates = { generated: [], received: [] };
+    for (let round = 0; round < repeat; round++) {
+      const started = performance.now();
+      const { timings } = await this.#start({ ids }, { maxTokens: tokens, endless: true, signal });
+      const ms = performance.now() - started - timings.promptMs;
+      rates.generated.push(timings.tokensPerSecond);
+      rates.received.push((1000 * (tokens - 1)) / ms);
+    }
+    return {
+      generatedTokensPerSecond: median(rates.generated),
+      receivedTokensPerSecond: median(rates.received),
+    };
   }
 
   async #inTurn(method, params, signal) {

@@ -48,6 +48,7 @@ const stop = {
   test: (value) => [value].flat().every((text) => typeof text === 'string' && text !== ''),
   rule: 'must be a string that is not empty, or an array of such',
 };
+const logprobs = whole(0, 20);
 const logitBias = {
   test: (value) =>
     value !== null &&
@@ -102,6 +103,7 @@ export const GENERATE = {
   maxTokens: whole(0),
   stop,
   special: boolean,
+  logprobs,
   templateOptions: object,
   signal,
   onToken: callback,
@@ -111,11 +113,20 @@ export const CHAT = {
   ...SAMPLING,
   maxTokens: whole(0),
   stop,
+  logprobs,
   system: string,
   messages: anything,
   templateOptions: object,
 };
-export const SEND = { ...SAMPLING, maxTokens: whole(0), stop, templateOptions: object, signal, onToken: callback };
+export const SEND = {
+  ...SAMPLING,
+  maxTokens: whole(0),
+  stop,
+  logprobs,
+  templateOptions: object,
+  signal,
+  onToken: callback,
+};
 export const TOKENIZE = { special: boolean, bos: boolean, templateOptions: object };
 export const DETOKENIZE = { special: boolean };
 export const SCORE = { special: boolean, signal };

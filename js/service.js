@@ -23,7 +23,7 @@ export function createService({ pull, onProgress }) {
     },
     inspect: ({ recipe, options }, { signal }) => inspect(recipe, options, { pull, signal }),
     begin: guarded(({ prompt, options }) => core.begin(prompt, options)),
-    step: guarded((id) => core.step(id)),
+    step: guarded((what) => core.step(what)),
     stop: guarded((id) => core.stop(id)),
     end: guarded((id) => core.end(id)),
     tokenize: guarded(({ what, options }) => core.tokenize(what, options)),

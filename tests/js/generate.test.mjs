@@ -50,7 +50,7 @@ onBothSkins('pieces are whole characters, and together the text', async (skin) =
       const { text, tokens } = await answer;
       assert.equal(pieces.join(''), text);
       assert.equal(answer.text, text);
-      assert.ok(pieces.length > tokens.length / 4, 'they come one by one');
+      assert.ok(pieces.length > Math.log2(tokens.length) - 2, `${pieces.length} pieces of ${tokens.length} tokens`);
       assert.equal(await model.detokenize(tokens), text);
     }
   });
@@ -63,6 +63,52 @@ onBothSkins('iterated late, it gives everything all the same', async (skin) => {
     const pieces = [];
     for await (const piece of answer) pieces.push(piece);
     assert.equal(pieces.join(''), (await answer).text);
+  });
+});
+
+onBothSkins('logprobs are those of the logits, whatever is sampled from them', async (skin) => {
+  await withModel('llama', skin, async (model) => {
+    const told = [];
+    const sampling = { temperature: 1.5, seed: 3, repetitionPenalty: 1.3, maxTokens: 12 };
+    const { tokens, logprobs } = await model.generate(PROMPT, {
+      ...sampling,
+      logprobs: 4,
+      onToken: (token) => told.push(token),
+    });
+    assert.deepEqual(
+      logprobs.map(({ id }) => id),
+      tokens,
+    );
+    assert.deepEqual(
+      told.map((token) => token.logprobs),
+      logprobs,
+    );
+    const prompt = [...(await model.tokenize(PROMPT))];
+    for (const [i, { id, logprob, top }] of logprobs.entries()) {
+      // The same by another way: what a text costs that ends in the token, less what it costs without.
+      const costs = await Promise.all(
+        [i, i + 1].map(async (n) => {
+          const { meanNll, scoredTokens } = await model.score([...prompt, ...tokens.slice(0, n)]);
+          return meanNll * scoredTokens;
+        }),
+      );
+      assert.ok(Math.abs(logprob - (costs[0] - costs[1])) < 1e-9 * Math.abs(costs[1]), `${id}: ${logprob}, ${costs}`);
+      assert.equal(top.length, 4);
+      assert.ok(top.every((each, at) => at === 0 || each.logprob <= top[at - 1].logprob));
+      assert.ok(logprob <= top[0].logprob);
+      const [greedy] = (await model.generate([...prompt, ...tokens.slice(0, i)], { maxTokens: 1 })).tokens;
+      if (greedy !== undefined) assert.equal(top[0].id, greedy);
+    }
+    const everything = await model.generate(PROMPT, { maxTokens: 1, logprobs: 20, onToken: () => {} });
+    assert.ok(everything.logprobs[0].top.reduce((sum, each) => sum + Math.exp(each.logprob), 0) <= 1);
+    const plain = await model.generate(PROMPT, sampling);
+    assert.deepEqual(plain.tokens, tokens);
+    assert.equal(plain.logprobs, undefined);
+    await rejectsWith(
+      Promise.resolve().then(() => model.generate(PROMPT, { logprobs: 21 })),
+      'ML_E_ARG',
+      /0 to 20/,
+    );
   });
 });
 

@@ -71,7 +71,7 @@ def import_problems(path: Path, text: str, test_modules: Iterable[str]) -> list[
 
 # JavaScript's rooms, from below: a file may import what stands before it, and what stands in its own line.
 JS_LAYERS = (
-    ("errors.js", "platform.js", "stops.js", "turns.js", "assets.js", "template_budget.js"),
+    ("errors.js", "platform.js", "stops.js", "turns.js", "assets.js", "template_budget.js", "median.js", "logprobs.js"),
     ("options.js", "handles.js", "rpc.js", "digest.js", "manifest.js", "template.js", "answer.js", "builds.js"),
     ("heap.js", "timeline.js", "download.js", "chat.js"),
     ("thread.js", "cache.js", "source.js", "generation.js", "model.js"),

@@ -23,6 +23,9 @@ export async function rightUses(files: FileList, stream: ReadableStream<Uint8Arr
   model.generate(new Int32Array(3));
   model.generate([{ role: 'user', content: 'Hi' }], { templateOptions: { enable_thinking: false } });
   const chat: Chat = model.chat({ system: 'Be brief.', temperature: 1 });
+  const { logprobs } = await model.generate('Hi', { logprobs: 3 });
+  const likeliest: number | undefined = logprobs?.[0]?.top[0]?.id;
+  console.log(likeliest, (await model.bench()).receivedTokensPerSecond);
   const { text } = await chat.send('Hi', { onToken: ({ id, text: piece }) => console.log(id, piece) });
   const history: Message[] = chat.fork().history;
   const ids = await model.tokenize(text);
