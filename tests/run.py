@@ -281,7 +281,7 @@ def on_wasm() -> list[Suite]:
             "visitor",
             "the demo page in Chromium with SmolLM2, in Firefox and WebKit",
             ALL,
-            node_tests("tests/browser/visitor.test.mjs", "tests/browser/other_browsers.test.mjs"),
+            node_tests(*(f"tests/browser/{name}.test.mjs" for name in ("visitor", "markdown", "other_browsers"))),
             ("build/web/index.html", "build/packages"),
             "chromium",
             20,

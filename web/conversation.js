@@ -22,6 +22,12 @@ export class Conversation {
     return this.#running !== undefined;
   }
 
+  /** Tokens of the answer that is being given, and with all before it. */
+  get progress() {
+    const { promptTokens = 0, tokens = [] } = this.#running ?? {};
+    return { tokens: tokens.length, contextUsed: promptTokens + tokens.length };
+  }
+
   get last() {
     return this.entries.at(-1);
   }

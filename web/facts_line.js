@@ -35,11 +35,13 @@ export class FactsLine {
     this.#parts.meter.value = used;
   }
 
-  /** While an answer is made; `now` and `since` in milliseconds. */
-  showRunning({ tokens, since, now }) {
-    if (now - this.#told < TELL_MS || tokens < 2) return;
+  /** While an answer is made: so many tokens in so many milliseconds. */
+  showRunning({ tokens, ms, contextUsed }) {
+    const now = performance.now();
+    if (now - this.#told < TELL_MS || tokens === 0) return;
     this.#told = now;
-    this.#showSpeed(((tokens - 1) * 1000) / (now - since));
+    this.showContext(contextUsed);
+    this.#showSpeed((tokens * 1000) / ms);
   }
 
   /** @param {{ usage: object, timings: object }} result of generate() */

@@ -159,7 +159,7 @@ function ask(words) {
 
 async function answer() {
   const current = conversation;
-  const run = { tokens: 0, since: 0 };
+  const run = {};
   setAnswering(true);
   transcript.wait();
   announce(current.isChat ? 'Answering.' : 'Writing.');
@@ -167,13 +167,13 @@ async function answer() {
   let entry;
   let nothing = NO_ANSWER;
   try {
-    const options = { ...panel.answer, onToken: () => countToken(run) };
-    const result = await current.answer(options, {
+    const result = await current.answer(panel.answer, {
       onText(growing) {
         if (current !== conversation || !current.entries.includes(growing)) return; // cleared meanwhile
         if (!entry) transcript.add(growing);
         entry = growing;
         transcript.more();
+        count(run, current.progress);
       },
     });
     if (result.finishReason === 'stopped') nothing = NO_WORD_YET;
@@ -190,11 +190,12 @@ async function answer() {
   else announce(entry ? `${entry.finish === 'stopped' ? 'Stopped' : 'Answer'}: ${entry.text}` : nothing);
 }
 
-function countToken(run) {
+/** Speed is counted from the first piece of an answer on. */
+function count(run, { tokens, contextUsed }) {
   const now = performance.now();
-  run.since ||= now;
-  run.tokens++;
-  facts.showRunning({ ...run, now });
+  run.since ??= now;
+  run.before ??= tokens;
+  facts.showRunning({ tokens: tokens - run.before, ms: now - run.since, contextUsed });
 }
 
 function failed(error) {

@@ -2,9 +2,10 @@
 //
 // It is no live region: read aloud piece by piece an answer cannot be followed. main.js announces it when it is whole.
 
-import { renderMarkdown } from './markdown.js';
+import { GrowingMarkdown } from './markdown.js';
 
-const RENDER_SHARE = 5; // a rendering takes at most one part in six of the time
+const RENDER_MS = 50; // from one rendering to the next at least: nobody reads faster
+const RENDER_SHARE = 5; // and it takes at most one part in six of the time
 const NEAR_END = 80; // pixels; who has scrolled further up wants to read there
 
 const THE_END = 'The end. Clear begins another one.'; // of a text; an answer is just an answer
@@ -16,11 +17,15 @@ const FINISHES = {
 export class Transcript {
   #root;
   #isChat = true;
-  #growing; // { entry, body, due } of the answer that is being written
+  #wasAtEnd = true;
+  #growing; // { entry, body, article, markdown } of the answer that is being written
 
   /** @param {HTMLElement} root */
   constructor(root) {
     this.#root = root;
+    root.addEventListener('scroll', () => (this.#wasAtEnd = this.#isAtEnd), { passive: true });
+    // Room that a problem's words or a phone's keyboard take: who was at the end stays there.
+    new ResizeObserver(() => this.#toEnd(this.#wasAtEnd)).observe(root);
   }
 
   /** Begins anew. @param {{ isChat: boolean, ideas: string[], onIdea: (text: string) => void }} what */
@@ -51,9 +56,9 @@ export class Transcript {
     );
     article.setAttribute('aria-label', who);
     this.#root.append(article);
-    this.#fill(body, entry);
-    this.#toEnd(true);
     if (entry.role === 'assistant') this.#grow(entry, body, article);
+    else body.textContent = entry.text;
+    this.#toEnd(true);
   }
 
   /** An answer has been asked for, and nothing of it is there yet. */
@@ -65,8 +70,9 @@ export class Transcript {
 
   #grow(entry, body, article) {
     article.setAttribute('aria-busy', 'true');
-    body.append(element('span', '', 'caret'));
-    this.#growing = { entry, body, article };
+    const markdown = this.#isChat ? new GrowingMarkdown(body) : undefined;
+    this.#growing = { entry, body, article, markdown, caret: element('span', '', 'caret') };
+    this.#draw(this.#growing);
   }
 
   /** The growing entry has more text. What is drawn may lag behind it a little. */
@@ -77,15 +83,18 @@ export class Transcript {
       growing.timer = undefined;
       if (growing !== this.#growing) return;
       const started = performance.now();
-      this.#draw(growing, true);
-      growing.pause = (performance.now() - started) * RENDER_SHARE;
+      this.#draw(growing);
+      growing.pause = Math.max(RENDER_MS, (performance.now() - started) * RENDER_SHARE);
     }, growing.pause ?? 0);
   }
 
-  #draw({ body, entry }, isGrowing) {
+  #draw({ body, entry, markdown, caret }, isWhole = false) {
     const atEnd = this.#isAtEnd;
-    this.#fill(body, entry);
-    if (isGrowing) (this.#isChat ? (lastBlock(body) ?? body) : body).append(element('span', '', 'caret'));
+    caret.remove();
+    if (!markdown) body.textContent = entry.text;
+    else if (isWhole) markdown.finish(entry.text);
+    else markdown.update(entry.text);
+    if (!isWhole) ((markdown && lastBlock(body)) ?? body).append(caret);
     this.#toEnd(atEnd);
   }
 
@@ -101,7 +110,7 @@ export class Transcript {
     if (growing.entry.text === '') {
       growing.article.remove();
     } else {
-      this.#draw(growing, false);
+      this.#draw(growing, true);
       growing.article.removeAttribute('aria-busy');
     }
     this.offerAgain(
@@ -137,18 +146,15 @@ export class Transcript {
     this.#root.querySelector('.actions, .waiting')?.remove();
   }
 
-  #fill(body, entry) {
-    if (this.#isChat && entry.role === 'assistant') body.replaceChildren(renderMarkdown(entry.text));
-    else body.textContent = entry.text;
-  }
-
   get #isAtEnd() {
     const { scrollHeight, scrollTop, clientHeight } = this.#root;
     return scrollHeight - scrollTop - clientHeight < NEAR_END;
   }
 
   #toEnd(wanted) {
-    if (wanted) this.#root.scrollTop = this.#root.scrollHeight;
+    if (!wanted) return;
+    this.#root.scrollTop = this.#root.scrollHeight;
+    this.#wasAtEnd = true;
   }
 }
 

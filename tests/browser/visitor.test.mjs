@@ -94,6 +94,10 @@ test('SmolLM2 answers, remembers, is stopped and asked again', async (t) => {
       await visitor.answerOfLength(60);
       await visitor.screenshot('desktop-light-answering');
       assert.equal(await page.locator('article[aria-busy="true"]').count(), 1);
+      await page
+        .locator('#context-words')
+        .filter({ hasText: /^context [1-9]/ })
+        .waitFor();
       const pressed = Date.now();
       await page.getByRole('button', { name: 'Stop' }).click();
       const story = await visitor.answer(5_000);
@@ -123,14 +127,21 @@ test('SmolLM2 answers, remembers, is stopped and asked again', async (t) => {
       await visitor.setting('maxTokens', '150');
       await page.evaluate(() => {
         globalThis.blocked = [];
+        globalThis.renderings = 0;
         new PerformanceObserver((list) => {
           for (const { duration } of list.getEntries()) globalThis.blocked.push(duration);
         }).observe({ type: 'longtask' });
+        const count = () => globalThis.renderings++;
+        new MutationObserver(count).observe(document.querySelector('#transcript'), { childList: true, subtree: true });
       });
       await visitor.ask('Write a short poem about rain.');
-      const blocked = await page.evaluate(() => globalThis.blocked);
-      t.diagnostic(`tasks above 50 ms: ${JSON.stringify(blocked)}`);
-      assert.ok(Math.max(0, ...blocked) < 150, `a task of ${Math.max(...blocked)} ms`);
+      const { blocked, renderings } = await page.evaluate(() => ({
+        blocked: globalThis.blocked,
+        renderings: globalThis.renderings,
+      }));
+      t.diagnostic(`${renderings} renderings, tasks above 50 ms: ${JSON.stringify(blocked)}`);
+      // A machine that is busy with something else may well take some of them their processor (markdown.test.mjs is exact).
+      assert.ok(renderings > 5 && blocked.length <= renderings / 5, `${blocked.length} of ${renderings} above 50 ms`);
     });
   });
 });
@@ -447,6 +458,11 @@ for (const [device, context] of Object.entries({ desktop: DESKTOP, phone: PHONE 
         await visitor.drop([{ name: 'model.json', bytes: Buffer.from('{}') }]);
         await page.locator('#problem p').first().waitFor();
         await visitor.screenshot(name('problem'));
+        const below = () => {
+          const { scrollHeight, scrollTop, clientHeight } = document.querySelector('#transcript');
+          return scrollHeight - scrollTop - clientHeight;
+        };
+        assert.ok((await page.evaluate(below)) < 2, 'the end of the answer is no longer to be seen');
         const width = await page.evaluate(() => document.documentElement.scrollWidth);
         assert.ok(width <= context.viewport.width, `the page is ${width} pixels wide`);
       });
