@@ -20,7 +20,7 @@ export default async function sources({ loadModel }, { faults }) {
     dropped: await outcome(files),
     bytes: await outcome(bytes),
     stream: await outcome(blobs[1].stream()),
-    nowhere: await outcome('http://127.0.0.1:1/model.mlb'),
+    nowhere: await outcome('http://127.0.0.1:1/model.mlb', { retries: 1 }),
   };
   for (const fault of ['cut', 'html', '404', '500', 'short', 'flipped'])
     outcomes[fault] = await outcome(`${faults}/${fault}/llama/model.json`);
