@@ -66,6 +66,7 @@ for (const name of ['Firefox', 'WebKit'])
     const { whyNot, launch, relaxed } = BROWSERS[name];
     test(`${name}, ${isolated ? 'with' : 'without'} cross-origin isolation`, { skip: whyNot() }, async () => {
       const server = await startServer({ models: { stories: BUNDLED }, open: 'stories', isolated });
+      let code;
       try {
         const { page, close } = await launch();
         try {
@@ -75,7 +76,8 @@ for (const name of ['Firefox', 'WebKit'])
           await close();
         }
       } finally {
-        assert.equal(await server.stop(), 0);
+        code = await server.stop();
       }
+      assert.equal(code, 0);
     });
   }
