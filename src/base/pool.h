@@ -1,5 +1,5 @@
-/* pool.h - threads that share out independent parts of one job at a time. They never split a sum, so their
- * number changes no result. */
+/* pool.h - threads that share out the independent items of one job at a time. They never split a sum, so neither their
+ * number nor who does what changes a result. */
 #ifndef ML_BASE_POOL_H
 #define ML_BASE_POOL_H
 
@@ -9,8 +9,8 @@
 
 typedef struct ml_pool ml_pool;
 
-/* Does part `part` of `n_parts` of the job in `context`. */
-typedef void ml_task(void *context, uint32_t part, uint32_t n_parts);
+/* Does items begin ... end - 1 of the job in `context`. `thread`, below ml_pool_size, is for scratch of its own. */
+typedef void ml_task(void *context, uint32_t thread, uint32_t begin, uint32_t end);
 
 /* A pool of `n_threads`, the caller's included (1 ... ML_MAX_THREADS; clamped). Threads that the system refuses
  * to start are done without: see ml_pool_size. Fails only for lack of memory. */
@@ -19,16 +19,9 @@ void ml_pool_close(ml_pool *pool); /* NULL is allowed */
 
 uint32_t ml_pool_size(const ml_pool *pool);
 
-/* Runs every part, part 0 on the calling thread, and returns when all are done. Not reentrant. */
-void ml_pool_run(ml_pool *pool, ml_task *task, void *context);
-
-/* The share of `part` when n items are dealt out in units of `unit` items: begin ... end - 1, maybe empty. */
-static inline void ml_pool_share(uint32_t n, uint32_t unit, uint32_t part, uint32_t n_parts, uint32_t *begin,
-                                 uint32_t *end) {
-  uint64_t units = ((uint64_t)n + unit - 1) / unit;
-  uint64_t from = units * part / n_parts * unit, to = units * (part + 1) / n_parts * unit;
-  *begin = (uint32_t)(from < n ? from : n);
-  *end = (uint32_t)(to < n ? to : n);
-}
+/* Does n items, in pieces that begin at multiples of `unit`, with the calling thread as number 0, and returns when all are
+ * done. Pieces are large at first and then smaller, and threads take them as they have time: one that comes late, or
+ * whose processor is busy with something else, keeps nobody waiting for more than a small piece. Not reentrant. */
+void ml_pool_run(ml_pool *pool, ml_task *task, void *context, uint32_t n, uint32_t unit);
 
 #endif

@@ -54,6 +54,7 @@ void ml_thread_may_sleep(void);
 /* Counts how often it was rung. */
 typedef struct ml_bell {
   atomic_uint rung;
+  atomic_uint sleepers; /* without any, ringing costs next to nothing */
 #if !defined(__wasm__)
   pthread_mutex_t mutex;
   pthread_cond_t changed;

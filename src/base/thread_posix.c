@@ -28,6 +28,7 @@ void ml_thread_yield(void) { sched_yield(); }
 
 void ml_bell_init(ml_bell *bell) {
   atomic_init(&bell->rung, 0);
+  atomic_init(&bell->sleepers, 0);
   pthread_mutex_init(&bell->mutex, NULL);
   pthread_cond_init(&bell->changed, NULL);
 }
@@ -37,16 +38,20 @@ void ml_bell_destroy(ml_bell *bell) {
   pthread_mutex_destroy(&bell->mutex);
 }
 
-/* Under the mutex, or a thread between looking and sleeping would miss it. */
+/* Who goes to sleep says so and then looks, who rings counts and then asks who sleeps: one of them sees the other. The
+ * mutex is for a thread between looking and sleeping. */
 void ml_bell_ring(ml_bell *bell) {
-  pthread_mutex_lock(&bell->mutex);
   atomic_fetch_add(&bell->rung, 1);
+  if (atomic_load(&bell->sleepers) == 0) return;
+  pthread_mutex_lock(&bell->mutex);
   pthread_cond_broadcast(&bell->changed);
   pthread_mutex_unlock(&bell->mutex);
 }
 
 void ml_bell_sleep(ml_bell *bell, unsigned seen) {
   pthread_mutex_lock(&bell->mutex);
+  atomic_fetch_add(&bell->sleepers, 1);
   while (atomic_load(&bell->rung) == seen) pthread_cond_wait(&bell->changed, &bell->mutex);
+  atomic_fetch_sub(&bell->sleepers, 1);
   pthread_mutex_unlock(&bell->mutex);
 }

@@ -89,13 +89,21 @@ void ml_thread_yield(void) {
 
 void ml_thread_may_sleep(void) { may_sleep = true; }
 
-void ml_bell_init(ml_bell *bell) { atomic_init(&bell->rung, 0); }
+void ml_bell_init(ml_bell *bell) {
+  atomic_init(&bell->rung, 0);
+  atomic_init(&bell->sleepers, 0);
+}
 
 void ml_bell_destroy(ml_bell *bell) { (void)bell; }
 
+/* Who goes to sleep says so and then looks, who rings counts and then asks who sleeps: one of them sees the other. */
 void ml_bell_ring(ml_bell *bell) {
   atomic_fetch_add(&bell->rung, 1);
-  wake(&bell->rung);
+  if (atomic_load(&bell->sleepers)) wake(&bell->rung);
 }
 
-void ml_bell_sleep(ml_bell *bell, unsigned seen) { sleep_while(&bell->rung, seen); }
+void ml_bell_sleep(ml_bell *bell, unsigned seen) {
+  atomic_fetch_add(&bell->sleepers, 1);
+  sleep_while(&bell->rung, seen);
+  atomic_fetch_sub(&bell->sleepers, 1);
+}

@@ -4,12 +4,12 @@
 #include "base/error.h"
 #include "forward/forward.h"
 
-/* Tokens begin ... end - 1 of the batch. */
+/* Tokens of the batch from `begin` on. */
 typedef struct attention_job {
   ml_forward *f;
   const ml_layer *layer;
   const ml_layer_cache *cache;
-  uint32_t begin, end;
+  uint32_t begin;
 } attention_job;
 
 /* Bias, norm and rotation of one head of one token, in place: what the projection still lacks. */
@@ -30,7 +30,7 @@ static const float *head_of(const float *bias, uint32_t head, uint32_t head_dim)
 }
 
 /* Puts a token's key and value of one kv head into the ring. */
-static void store_kv(const attention_job *job, uint32_t part, uint32_t kv_head, uint32_t token) {
+static void store_kv(const attention_job *job, uint32_t thread, uint32_t kv_head, uint32_t token) {
   const ml_forward *f = job->f;
   const ml_config *c = &f->model->config;
   const ml_attention_weights *w = &job->layer->attention;
@@ -39,7 +39,7 @@ static void store_kv(const attention_job *job, uint32_t part, uint32_t kv_head, 
   if (w->bv) f->kernels->add(f->v + at, head_of(w->bv, kv_head, c->head_dim), c->head_dim);
   uint32_t place = (f->n_past + token) % job->cache->capacity;
   if (f->kv == ML_KV_Q8) {
-    ml_kv_q8_store(f, job->cache, part, kv_head, place, f->k + at, f->v + at);
+    ml_kv_q8_store(f, job->cache, thread, kv_head, place, f->k + at, f->v + at);
     return;
   }
   size_t slot = (size_t)kv_head * job->cache->capacity + place;
@@ -47,16 +47,16 @@ static void store_kv(const attention_job *job, uint32_t part, uint32_t kv_head, 
   memcpy(job->cache->v + slot * c->head_dim, f->v + at, c->head_dim * sizeof(float));
 }
 
-/* Parts share out (token, kv head). */
-static void store_part(void *context, uint32_t part, uint32_t n_parts) {
+/* Items are (token, kv head). */
+static void store_items(void *context, uint32_t thread, uint32_t begin, uint32_t end) {
   const attention_job *job = context;
-  uint32_t n_kv_heads = job->f->model->config.n_kv_heads, begin, end;
-  ml_pool_share((job->end - job->begin) * n_kv_heads, 1, part, n_parts, &begin, &end);
-  for (uint32_t i = begin; i < end; i++) store_kv(job, part, i % n_kv_heads, job->begin + i / n_kv_heads);
+  uint32_t n_kv_heads = job->f->model->config.n_kv_heads;
+  for (uint32_t i = begin; i < end; i++) store_kv(job, thread, i % n_kv_heads, job->begin + i / n_kv_heads);
 }
 
 /* Query heads head ... head + n - 1 of one token, which share a kv head. */
-static void attend_heads(const attention_job *job, uint32_t part, uint32_t token, uint32_t head, uint32_t n) {
+static void attend_heads(const attention_job *job, uint32_t thread, uint32_t token, uint32_t head,
+                         uint32_t n) {
   const ml_forward *f = job->f;
   const ml_config *c = &f->model->config;
   const ml_attention_weights *w = &job->layer->attention;
@@ -67,7 +67,7 @@ static void attend_heads(const attention_job *job, uint32_t part, uint32_t token
   uint32_t position = f->n_past + token, window = job->layer->window;
   uint32_t first = window && position + 1 > window ? position + 1 - window : 0;
   uint32_t kv_head = head / (c->n_heads / c->n_kv_heads);
-  float *scratch = f->scores + part * (size_t)ml_attend_scratch(c, f->n_ctx);
+  float *scratch = f->scores + thread * (size_t)ml_attend_scratch(c, f->n_ctx);
   ml_attend attend = {.out = f->mixed + at,
                       .q = f->q + at,
                       .n_heads = n,
@@ -80,7 +80,7 @@ static void attend_heads(const attention_job *job, uint32_t part, uint32_t token
                       .scores = scratch + n,
                       .sums = scratch};
   if (f->kv == ML_KV_Q8) {
-    ml_kv_q8_attend(f, job->cache, part, kv_head, &attend);
+    ml_kv_q8_attend(f, job->cache, thread, kv_head, &attend);
   } else {
     size_t ring = (size_t)kv_head * job->cache->capacity * c->head_dim;
     attend.k = job->cache->k + ring;
@@ -90,29 +90,30 @@ static void attend_heads(const attention_job *job, uint32_t part, uint32_t token
   if (w->wg.rows) f->kernels->mul_sigmoid(f->mixed + at, f->gate + at, (size_t)n * c->head_dim);
 }
 
-/* Parts share out (token, query head); heads of a part that share token and kv head go together. */
-static void attend_part(void *context, uint32_t part, uint32_t n_parts) {
+/* Items are (token, query head); those of a piece that share token and kv head go together. */
+static void attend_items(void *context, uint32_t thread, uint32_t begin, uint32_t end) {
   const attention_job *job = context;
   const ml_config *c = &job->f->model->config;
-  uint32_t group = c->n_heads / c->n_kv_heads, begin, end;
-  ml_pool_share((job->end - job->begin) * c->n_heads, 1, part, n_parts, &begin, &end);
+  uint32_t group = c->n_heads / c->n_kv_heads;
   for (uint32_t i = begin, n; i < end; i += n) {
     uint32_t head = i % c->n_heads;
     n = group - head % group;
     if (n > end - i) n = end - i;
-    attend_heads(job, part, job->begin + i / c->n_heads, head, n);
+    attend_heads(job, thread, job->begin + i / c->n_heads, head, n);
   }
 }
 
 /* All keys and values of the batch first, then all queries; one token after the other where the batch overwrites ring
- * rows that its own tokens still see. */
+ * rows that its own tokens still see. The heads of one token are dealt out once: each piece reads keys and values anew. */
 static void attend_batch(ml_forward *f, int32_t layer, uint32_t n) {
-  attention_job job = {f, ml_layer_of(f->model, (uint32_t)layer), &f->caches[layer], 0, 0};
+  attention_job job = {f, ml_layer_of(f->model, (uint32_t)layer), &f->caches[layer], 0};
   uint32_t step = f->n_past + n > job.cache->capacity ? 1 : n;
+  const ml_config *c = &f->model->config;
+  uint32_t n_threads = ml_pool_size(f->pool);
+  uint32_t unit = step > 1 ? c->n_heads / c->n_kv_heads : (c->n_heads + n_threads - 1) / n_threads;
   for (; job.begin < n; job.begin += step) {
-    job.end = job.begin + step;
-    ml_pool_run(f->pool, store_part, &job);
-    ml_pool_run(f->pool, attend_part, &job);
+    ml_pool_run(f->pool, store_items, &job, step * c->n_kv_heads, step > 1 ? 1 : c->n_kv_heads);
+    ml_pool_run(f->pool, attend_items, &job, step * c->n_heads, unit);
   }
 }
 
@@ -121,10 +122,8 @@ ml_status ml_attention(ml_forward *f, int32_t layer, uint32_t n, ml_error *error
   const ml_attention_weights *w = &ml_layer_of(f->model, (uint32_t)layer)->attention;
   ml_rows rows;
   ML_TRY(ml_prepare_rows(f, &rows, f->normed, n, c->dim, "attention input", layer, f->n_past, error));
-  ml_linear(f, f->q, &w->wq, &rows);
-  ml_linear(f, f->k, &w->wk, &rows);
-  ml_linear(f, f->v, &w->wv, &rows);
-  if (w->wg.rows) ml_linear(f, f->gate, &w->wg, &rows);
+  const ml_product products[] = {{f->q, &w->wq}, {f->k, &w->wk}, {f->v, &w->wv}, {f->gate, &w->wg}};
+  ml_linears(f, products, w->wg.rows ? 4 : 3, &rows);
 
   attend_batch(f, layer, n);
   ml_observe(f, ML_STAGE_Q, layer, f->n_past, f->q, n, c->q_dim);

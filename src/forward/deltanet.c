@@ -28,12 +28,11 @@ static float *value_of(const ml_forward *f, uint32_t token, uint32_t value_head)
 }
 
 /* Step 1: the causal convolution; channels are independent. */
-static void convolve_part(void *context, uint32_t part, uint32_t n_parts) {
+static void convolve(void *context, uint32_t thread, uint32_t begin, uint32_t end) {
+  (void)thread;
   const deltanet_job *job = context;
   const ml_forward *f = job->f;
   const ml_config *c = &f->model->config;
-  uint32_t begin, end;
-  ml_pool_share(c->lin_channels, 16, part, n_parts, &begin, &end);
   for (uint32_t token = 0; token < job->n; token++) {
     ml_conv conv = {.x = f->channels + (size_t)token * c->lin_channels,
                     .history = job->cache->history,
@@ -75,13 +74,13 @@ static void gates(const deltanet_job *job) {
 }
 
 /* Steps 4 and 5 of value heads begin ... end - 1, token after token. */
-static void heads_part(void *context, uint32_t part, uint32_t n_parts) {
+static void update_heads(void *context, uint32_t thread, uint32_t begin, uint32_t end) {
+  (void)thread;
   const deltanet_job *job = context;
   const ml_forward *f = job->f;
   const ml_config *c = &f->model->config;
-  uint32_t group = c->lin_v_heads / c->lin_k_heads, begin, end;
+  uint32_t group = c->lin_v_heads / c->lin_k_heads;
   size_t state_size = (size_t)c->lin_k_dim * c->lin_v_dim;
-  ml_pool_share(c->lin_v_heads, 1, part, n_parts, &begin, &end);
   for (uint32_t head = begin; head < end; head++)
     for (uint32_t token = 0; token < job->n; token++) {
       size_t gate = (size_t)token * c->lin_v_heads + head;
@@ -107,17 +106,16 @@ ml_status ml_deltanet(ml_forward *f, int32_t layer, uint32_t n, ml_error *error)
   const ml_deltanet_weights *w = &f->model->layers[layer].deltanet;
   ml_rows rows;
   ML_TRY(ml_prepare_rows(f, &rows, f->normed, n, c->dim, "linear attention input", layer, f->n_past, error));
-  ml_linear(f, f->channels, &w->lqkv, &rows);
-  ml_linear(f, f->z, &w->lz, &rows);
-  ml_linear(f, f->beta, &w->lb, &rows);
-  ml_linear(f, f->decay, &w->la, &rows);
+  const ml_product products[] = {
+      {f->channels, &w->lqkv}, {f->z, &w->lz}, {f->beta, &w->lb}, {f->decay, &w->la}};
+  ml_linears(f, products, 4, &rows);
 
   deltanet_job job = {f, w, &f->caches[layer], n};
-  ml_pool_run(f->pool, convolve_part, &job);
+  ml_pool_run(f->pool, convolve, &job, c->lin_channels, 16);
   ml_observe(f, ML_STAGE_CONV, layer, f->n_past, f->channels, n, c->lin_channels);
   normalize(&job);
   gates(&job);
-  ml_pool_run(f->pool, heads_part, &job);
+  ml_pool_run(f->pool, update_heads, &job, c->lin_v_heads, 1);
   ml_observe(f, ML_STAGE_MIXED, layer, f->n_past, f->mixed, n, c->lin_value_dim);
 
   ML_TRY(ml_prepare_rows(f, &rows, f->mixed, n, c->lin_value_dim, "linear attention output", layer, f->n_past,

@@ -127,11 +127,11 @@ uint32_t ml_caches_truncate(ml_forward *f, uint32_t n_keep);
 
 void ml_kv_q8_place(const ml_forward *f, ml_layer_cache *cache, ml_arena *arena);
 void ml_kv_q8_place_scratch(ml_forward *f, ml_arena *arena);
-/* Puts key and value (head_dim floats each) of a kv head into a place of the ring. `part`: of the pool, for scratch. */
-void ml_kv_q8_store(const ml_forward *f, const ml_layer_cache *cache, uint32_t part, uint32_t kv_head,
+/* Puts key and value (head_dim floats each) of a kv head into a place of the ring. `thread`: of the pool, for scratch. */
+void ml_kv_q8_store(const ml_forward *f, const ml_layer_cache *cache, uint32_t thread, uint32_t kv_head,
                     uint32_t slot, const float *k, const float *v);
 /* As the kernel `attend`, but for `k` and `v` of `a`, which are those of the cache. */
-void ml_kv_q8_attend(const ml_forward *f, const ml_layer_cache *cache, uint32_t part, uint32_t kv_head,
+void ml_kv_q8_attend(const ml_forward *f, const ml_layer_cache *cache, uint32_t thread, uint32_t kv_head,
                      const ml_attend *a);
 
 /* ---------------------------------------------------------------- rope.c */
@@ -148,6 +148,12 @@ ml_status ml_prepare_rows(ml_forward *f, ml_rows *rows, const float *x, uint32_t
 /* q as i16, in the order of ml_rows.wide. */
 void ml_widen(int16_t *out, const int8_t *q, uint32_t cols);
 /* y (rows->n, w->rows) = w times every row. */
+typedef struct ml_product {
+  float *y;
+  const ml_matrix *w;
+} ml_product;
+/* n products of the same rows, which threads share out as one. */
+void ml_linears(ml_forward *f, const ml_product *products, uint32_t n, const ml_rows *rows);
 void ml_linear(ml_forward *f, float *y, const ml_matrix *w, const ml_rows *rows);
 
 /* ---------------------------------------------------------------- the blocks: f->normed in, f->block_out out */

@@ -41,10 +41,10 @@ void ml_kv_q8_place_scratch(ml_forward *f, ml_arena *arena) {
 
 /* n heads that lie one after the other, quantized into a thread's scratch. What is not finite cannot be a byte: a scale
  * of NaN carries on that it was not, to where results are checked. */
-static ml_rows quantize_heads(const ml_forward *f, uint32_t part, const float *heads, uint32_t n) {
+static ml_rows quantize_heads(const ml_forward *f, uint32_t thread, const float *heads, uint32_t n) {
   const ml_config *c = &f->model->config;
   size_t n_blocks = n_blocks_of(c), width = n_blocks * ML_BLOCK;
-  size_t at = (size_t)part * (c->n_heads / c->n_kv_heads) * n_blocks;
+  size_t at = (size_t)thread * (c->n_heads / c->n_kv_heads) * n_blocks;
   const ml_kv_q8_scratch *s = &f->kv_q8;
   float *x = s->x + at * ML_BLOCK, *d = s->d + at;
   int8_t *q = s->q + at * ML_BLOCK;
@@ -61,19 +61,19 @@ static ml_rows quantize_heads(const ml_forward *f, uint32_t part, const float *h
   return (ml_rows){n, (uint32_t)width, x, q, d, sums, wide};
 }
 
-void ml_kv_q8_store(const ml_forward *f, const ml_layer_cache *cache, uint32_t part, uint32_t kv_head,
+void ml_kv_q8_store(const ml_forward *f, const ml_layer_cache *cache, uint32_t thread, uint32_t kv_head,
                     uint32_t slot, const float *k, const float *v) {
   size_t n_blocks = n_blocks_of(&f->model->config), width = n_blocks * ML_BLOCK;
   size_t first = kv_head * n_blocks * (size_t)ml_layout_rows(ML_LAYOUT_PACKED, cache->capacity);
   const size_t n_words = ML_BLOCK / 4;
-  ml_rows row = quantize_heads(f, part, k, 1);
+  ml_rows row = quantize_heads(f, thread, k, 1);
   for (size_t b = 0; b < n_blocks; b++) {
     cache->k_scales[first + ml_scale_index(ML_LAYOUT_PACKED, n_blocks, slot, b)] = row.d[b];
     for (size_t w = 0; w < n_words; w++)
       memcpy(cache->k_q8 + first * ML_BLOCK + ml_word_offset(ML_LAYOUT_PACKED, n_words, n_blocks, slot, b, w),
              row.q + b * ML_BLOCK + 4 * w, 4);
   }
-  row = quantize_heads(f, part, v, 1);
+  row = quantize_heads(f, thread, v, 1);
   size_t ring = kv_head * n_blocks * (size_t)cache->capacity;
   memcpy(cache->v_q8 + ring * ML_BLOCK + slot * width, row.q, width);
   for (size_t b = 0; b < n_blocks; b++) cache->v_scales[ring + b * cache->capacity + slot] = row.d[b];
@@ -96,12 +96,12 @@ static void score_places(const ml_forward *f, const ml_layer_cache *cache, uint3
   ml_matmul_for(f->kernels, &keys)(scores - early, stride, &keys, queries, 0, keys.rows);
 }
 
-void ml_kv_q8_attend(const ml_forward *f, const ml_layer_cache *cache, uint32_t part, uint32_t kv_head,
+void ml_kv_q8_attend(const ml_forward *f, const ml_layer_cache *cache, uint32_t thread, uint32_t kv_head,
                      const ml_attend *a) {
   size_t n_blocks = n_blocks_of(&f->model->config);
   size_t ring = kv_head * n_blocks * (size_t)cache->capacity, stride = f->n_ctx + (size_t)ML_PACK_ROWS;
   float *scores = a->scores + ML_PACK_ROWS;
-  ml_rows queries = quantize_heads(f, part, a->q, a->n_heads);
+  ml_rows queries = quantize_heads(f, thread, a->q, a->n_heads);
   uint32_t begin = a->first % a->capacity;
   uint32_t n = a->count < a->capacity - begin ? a->count : a->capacity - begin;
   score_places(f, cache, kv_head, &queries, begin, begin + n, scores, stride);

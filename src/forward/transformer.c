@@ -14,16 +14,38 @@ static ml_status embed(ml_forward *f, const int32_t *ids, uint32_t n, ml_error *
   return ML_OK;
 }
 
+typedef struct norm_job {
+  const ml_forward *f;
+  float *out;
+  const float *x, *weight;
+} norm_job;
+
+/* Items are tokens. */
+static void norm(void *context, uint32_t thread, uint32_t begin, uint32_t end) {
+  (void)thread;
+  const norm_job *job = context;
+  const ml_config *c = &job->f->model->config;
+  for (size_t at = (size_t)begin * c->dim; at < (size_t)end * c->dim; at += c->dim)
+    job->f->kernels->rms_norm(job->out + at, job->x + at, job->weight, c->dim, c->norm_eps);
+}
+
 static void norm_rows(const ml_forward *f, float *out, const float *x, const float *weight, uint32_t n) {
-  const ml_config *c = &f->model->config;
-  for (size_t at = 0; at < (size_t)n * c->dim; at += c->dim)
-    f->kernels->rms_norm(out + at, x + at, weight, c->dim, c->norm_eps);
+  norm_job job = {f, out, x, weight};
+  ml_pool_run(f->pool, norm, &job, n, 1);
+}
+
+/* Items are tokens. */
+static void add(void *context, uint32_t thread, uint32_t begin, uint32_t end) {
+  (void)thread;
+  const ml_forward *f = context;
+  size_t dim = f->model->config.dim;
+  f->kernels->add(f->x + begin * dim, f->block_out + begin * dim, (end - begin) * dim);
 }
 
 /* x += block_out, normalized first where the model does so. */
-static void add_block(const ml_forward *f, const float *post_norm, uint32_t n) {
+static void add_block(ml_forward *f, const float *post_norm, uint32_t n) {
   if (post_norm) norm_rows(f, f->block_out, f->block_out, post_norm, n);
-  f->kernels->add(f->x, f->block_out, (size_t)n * f->model->config.dim);
+  ml_pool_run(f->pool, add, f, n, 1);
 }
 
 static ml_status run_layer(ml_forward *f, int32_t layer, uint32_t n, ml_error *error) {
