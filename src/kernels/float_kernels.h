@@ -142,16 +142,16 @@ static bool k_quantize_block(int8_t *q, float *d, int32_t *sum, const float *x) 
     return v8_all(finite);
   }
   *d = amax / 127.0f;
-  v8 scale = v8_set(127.0f / amax), half = v8_set(0.5f), limit = v8_set(127.0f);
+  v8 scale = v8_set(127.0f / amax), half = v8_set(0.5f), limit = v8_set(127.0f), total = v8_set(0.0f);
   K_ROLLED for (int i = 0; i < ML_BLOCK; i += 8) {
     v8 element = v8_load(x + i);
     v8 level = v8_add(v8_mul(element, scale), v8_copysign(half, element));
     v8 size = v8_abs(level);
     level = v8_select(v8_less(size, limit), level, v8_copysign(limit, level));
     v8_store_i8(q + i, level);
+    total = v8_add(total, v8_load_i8(q + i)); /* exact: small integers */
   }
-  *sum = 0;
-  for (int i = 0; i < ML_BLOCK; i++) *sum += q[i];
+  *sum = (int32_t)v8_sum(total);
   return v8_all(finite);
 }
 
