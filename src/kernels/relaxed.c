@@ -80,7 +80,7 @@ TEMPLATE void split(v128_t nibbles[2], v128_t word, v128_t fifteen, v128_t sign,
 TEMPLATE void quarter_wide(const ml_tile *tile, uint32_t quarter, const bool q8, const bool pairs) {
   const int n_words = q8 ? 8 : 4;
   v128_t fifteen = byte_mask(15), sign = byte_mask(0x80), acc[TILE];
-  for (int t = 0; t < TILE; t++) acc[t] = wasm_f32x4_splat(0);
+  clear(acc, TILE);
   for (size_t b = 0; b < tile->n_blocks; b++) {
     const uint8_t *words = tile->quants + b * 64 * (size_t)n_words + 16 * quarter;
     v128_t nibbles[16];
@@ -97,7 +97,7 @@ TEMPLATE void quarter_wide(const ml_tile *tile, uint32_t quarter, const bool q8,
       acc[t] = add_block(acc[t], isum, dw, tile->d + at);
     }
   }
-  for (uint32_t t = 0; t < TILE; t++) store_rows(tile, t, quarter, acc[t]);
+  store_tokens(tile, quarter, acc, TILE);
 }
 
 /* ---------------------------------------------------------------- one token, 16 rows */
@@ -107,7 +107,7 @@ TEMPLATE void block_q4(v128_t isum[QUARTERS], const ml_tile *tile, size_t b, v12
                        const bool pairs) {
   const uint8_t *words = tile->quants + b * 256;
   const int8_t *x = tile->q + b * ML_BLOCK;
-  for (int i = 0; i < QUARTERS; i++) isum[i] = wasm_i32x4_splat(0);
+  clear(isum, QUARTERS);
 #pragma clang loop unroll(full)
   for (int word = 0; word < 4; word++) {
     v128_t x_low = spread(x + 4 * word), x_high = spread(x + 16 + 4 * word);
@@ -120,13 +120,15 @@ TEMPLATE void block_q4(v128_t isum[QUARTERS], const ml_tile *tile, size_t b, v12
     }
   }
   v128_t excess = eight_times(tile->sums + b);
+#pragma clang loop unroll(full)
   for (int i = 0; i < QUARTERS; i++) isum[i] = wasm_i32x4_sub(total(isum[i], pairs), excess);
 }
 
 /* x is the small operand, in two parts: what is above 0, and minus what is below. */
 TEMPLATE void block_q8(v128_t isum[QUARTERS], const ml_tile *tile, size_t b, const bool pairs) {
   v128_t minus[QUARTERS];
-  for (int i = 0; i < QUARTERS; i++) isum[i] = minus[i] = wasm_i32x4_splat(0);
+  clear(isum, QUARTERS);
+  clear(minus, QUARTERS);
 #pragma clang loop unroll(full)
   for (int word = 0; word < 8; word++) {
     v128_t x = spread(tile->q + b * ML_BLOCK + 4 * word);
@@ -143,22 +145,24 @@ TEMPLATE void block_q8(v128_t isum[QUARTERS], const ml_tile *tile, size_t b, con
       }
     }
   }
+#pragma clang loop unroll(full)
   for (int i = 0; i < QUARTERS && !pairs; i++) isum[i] = wasm_i32x4_sub(isum[i], minus[i]);
 }
 
 TEMPLATE void group_one(const ml_tile *tile, const bool q8, const bool pairs) {
   v128_t fifteen = byte_mask(15), acc[QUARTERS];
-  for (int i = 0; i < QUARTERS; i++) acc[i] = wasm_f32x4_splat(0);
+  clear(acc, QUARTERS);
   for (size_t b = 0; b < tile->n_blocks; b++) {
     v128_t isum[QUARTERS];
     if (q8)
       block_q8(isum, tile, b, pairs);
     else
       block_q4(isum, tile, b, fifteen, pairs);
+#pragma clang loop unroll(full)
     for (int i = 0; i < QUARTERS; i++)
       acc[i] = add_block(acc[i], isum[i], wasm_v128_load(tile->scales + b * 16 + 4 * i), tile->d + b);
   }
-  for (uint32_t i = 0; i < QUARTERS; i++) store_rows(tile, 0, i, acc[i]);
+  store_quarters(tile, acc);
 }
 
 /* ---------------------------------------------------------------- INT2 */
@@ -188,7 +192,7 @@ static void int2_quarter(const ml_tile *tile, uint32_t quarter, uint32_t n) {
       acc[t] = add_block(acc[t], wasm_i32x4_sub(isum, wasm_i32x4_add(sum, sum)), dw, tile->d + at);
     }
   }
-  for (uint32_t t = 0; t < n; t++) store_rows(tile, t, quarter, acc[t]);
+  store_sums(tile, quarter, acc, n);
 }
 
 __attribute__((noinline)) static void int2_tile(const ml_tile *tile, uint32_t n) {

@@ -38,10 +38,10 @@ static inline v128_t dot_q4(const q4_pairs *w, const int16_t *x) {
 
 static inline void q4_one(const ml_tile *tile) {
   v128_t nibble = wasm_u16x8_shr(byte_mask(15), 8), acc[QUARTERS];
-  for (int i = 0; i < QUARTERS; i++) acc[i] = wasm_f32x4_splat(0);
+  clear(acc, QUARTERS);
   for (size_t b = 0; b < tile->n_blocks; b++) {
     v128_t isum[QUARTERS];
-    for (int i = 0; i < QUARTERS; i++) isum[i] = wasm_i32x4_splat(0);
+    clear(isum, QUARTERS);
 #pragma clang loop unroll(full)
     for (int word = 0; word < 4; word++)
 #pragma clang loop unroll(full)
@@ -54,16 +54,15 @@ static inline void q4_one(const ml_tile *tile) {
       acc[i] = add_block(acc[i], wasm_i32x4_sub(isum[i], excess),
                          wasm_v128_load(tile->scales + b * 16 + 4 * i), tile->d + b);
   }
-  for (uint32_t i = 0; i < QUARTERS; i++) store_rows(tile, 0, i, acc[i]);
+  store_quarters(tile, acc);
 }
 
 static inline void q4_quarter(const ml_tile *tile, uint32_t quarter) {
   v128_t nibble = wasm_u16x8_shr(byte_mask(15), 8), acc[TILE];
-  for (int t = 0; t < TILE; t++) acc[t] = wasm_f32x4_splat(0);
+  clear(acc, TILE);
   for (size_t b = 0; b < tile->n_blocks; b++) {
     v128_t isum[TILE];
-#pragma clang loop unroll(full)
-    for (int t = 0; t < TILE; t++) isum[t] = wasm_i32x4_splat(0);
+    clear(isum, TILE);
 #pragma clang loop unroll(full)
     for (int word = 0; word < 4; word++) {
       q4_pairs w = split_q4(wasm_v128_load(tile->quants + b * 256 + 64 * word + 16 * quarter), nibble);
@@ -81,7 +80,7 @@ static inline void q4_quarter(const ml_tile *tile, uint32_t quarter) {
       acc[t] = add_block(acc[t], exact, dw, tile->d + at);
     }
   }
-  for (uint32_t t = 0; t < TILE; t++) store_rows(tile, t, quarter, acc[t]);
+  store_tokens(tile, quarter, acc, TILE);
 }
 
 static inline void q4_wide(const ml_tile *tile) { EACH_QUARTER(quarter) q4_quarter(tile, quarter); }
@@ -114,10 +113,10 @@ static inline v128_t int2_excess(const int32_t *sum) {
 __attribute__((always_inline)) static inline void int2_quarter(const ml_tile *tile, uint32_t quarter,
                                                                const int n) {
   v128_t six = wasm_u16x8_shr(byte_mask(6), 8), acc[TILE];
-  for (int t = 0; t < n; t++) acc[t] = wasm_f32x4_splat(0);
+  clear(acc, n);
   for (size_t b = 0; b < tile->n_blocks; b++) {
     v128_t isum[TILE];
-    for (int t = 0; t < n; t++) isum[t] = wasm_i32x4_splat(0);
+    clear(isum, n);
 #pragma clang loop unroll(full)
     for (int word = 0; word < 2; word++) {
       v128_t codes = wasm_v128_load(tile->quants + b * 128 + 64 * word + 16 * quarter);
@@ -137,7 +136,7 @@ __attribute__((always_inline)) static inline void int2_quarter(const ml_tile *ti
       acc[t] = add_block(acc[t], wasm_i32x4_sub(isum[t], int2_excess(tile->sums + at)), dw, tile->d + at);
     }
   }
-  for (int t = 0; t < n; t++) store_rows(tile, (uint32_t)t, quarter, acc[t]);
+  store_tokens(tile, quarter, acc, n);
 }
 
 static inline void int2_wide(const ml_tile *tile) { EACH_QUARTER(quarter) int2_quarter(tile, quarter, TILE); }
@@ -150,10 +149,10 @@ static inline v128_t odd_bytes(v128_t word) { return wasm_i16x8_shr(word, 8); }
 
 static inline void q8_one(const ml_tile *tile) {
   v128_t acc[QUARTERS];
-  for (int i = 0; i < QUARTERS; i++) acc[i] = wasm_f32x4_splat(0);
+  clear(acc, QUARTERS);
   for (size_t b = 0; b < tile->n_blocks; b++) {
     v128_t isum[QUARTERS];
-    for (int i = 0; i < QUARTERS; i++) isum[i] = wasm_i32x4_splat(0);
+    clear(isum, QUARTERS);
 #pragma clang loop unroll(full)
     for (int word = 0; word < 8; word++) {
       const int16_t *x = tile->wide + b * ML_BLOCK + 4 * word;
@@ -166,12 +165,12 @@ static inline void q8_one(const ml_tile *tile) {
     for (int i = 0; i < QUARTERS; i++)
       acc[i] = add_block(acc[i], isum[i], wasm_v128_load(tile->scales + b * 16 + 4 * i), tile->d + b);
   }
-  for (uint32_t i = 0; i < QUARTERS; i++) store_rows(tile, 0, i, acc[i]);
+  store_quarters(tile, acc);
 }
 
 static inline void q8_quarter(const ml_tile *tile, uint32_t quarter) {
   v128_t acc[TILE];
-  for (int t = 0; t < TILE; t++) acc[t] = wasm_f32x4_splat(0);
+  clear(acc, TILE);
   for (size_t b = 0; b < tile->n_blocks; b++) {
     v128_t isum[TILE];
     for (int t = 0; t < TILE; t++) isum[t] = wasm_i32x4_splat(0);
@@ -190,7 +189,7 @@ static inline void q8_quarter(const ml_tile *tile, uint32_t quarter) {
     for (int t = 0; t < TILE; t++)
       acc[t] = add_block(acc[t], isum[t], dw, tile->d + (size_t)t * tile->n_blocks + b);
   }
-  for (uint32_t t = 0; t < TILE; t++) store_rows(tile, t, quarter, acc[t]);
+  store_tokens(tile, quarter, acc, TILE);
 }
 
 static inline void q8_wide(const ml_tile *tile) { EACH_QUARTER(quarter) q8_quarter(tile, quarter); }

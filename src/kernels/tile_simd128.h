@@ -51,4 +51,33 @@ static inline void store_rows(const ml_tile *tile, uint32_t token, uint32_t quar
     store_some_rows(y, acc, tile->n_rows - 4 * quarter);
 }
 
+/* Sums of `n` tokens, each of the same four rows. */
+__attribute__((noinline)) static void store_sums(const ml_tile *tile, uint32_t quarter, const v128_t *sums,
+                                                 uint32_t n) {
+  for (uint32_t t = 0; t < n; t++) store_rows(tile, t, quarter, sums[t]);
+}
+
+/* The same by way of a copy. An array that is indexed by anything but constants, once at the end even, lies in memory, and
+ * every addition to it is made there; all the same the code to store it need not be written out. n <= MAX_TILE */
+enum { MAX_TILE = 8 };
+__attribute__((always_inline)) static inline void store_tokens(const ml_tile *tile, uint32_t quarter,
+                                                               const v128_t *acc, const int n) {
+  v128_t sums[MAX_TILE];
+#pragma clang loop unroll(full)
+  for (int t = 0; t < n; t++) sums[t] = acc[t];
+  store_sums(tile, quarter, sums, (uint32_t)n);
+}
+
+/* Sums of one token, of all rows. */
+static inline void store_quarters(const ml_tile *tile, const v128_t acc[QUARTERS]) {
+#pragma clang loop unroll(full)
+  for (uint32_t i = 0; i < QUARTERS; i++) store_tokens(tile, i, acc + i, 1);
+}
+
+/* Only constants for an index, as above. */
+__attribute__((always_inline)) static inline void clear(v128_t *acc, const int n) {
+#pragma clang loop unroll(full)
+  for (int i = 0; i < n; i++) acc[i] = wasm_i32x4_splat(0);
+}
+
 #endif
