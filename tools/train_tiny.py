@@ -56,7 +56,7 @@ class Recipe:
     """How a model is trained; the defaults are those of `stories`."""
 
     kind: str = "stories"
-    steps: int = 3200
+    steps: int = 2600
     batch_tokens: int = 3072
     longest: int = 384  # ids of a story
     vocab: int = 1536
@@ -72,7 +72,7 @@ class Recipe:
 
 RECIPES = {
     "stories": Recipe(),
-    "stories-loop": Recipe(kind="stories-loop", steps=6000, quantized_from=0.4, repeat_until=0.8),
+    "stories-loop": Recipe(kind="stories-loop", steps=4400, quantized_from=0.4, repeat_until=0.8),
 }
 
 
