@@ -105,9 +105,11 @@ class Runner:
         words = [*map(str, arguments)]
         if self.wasm:
             server = self.idle.pop() if self.idle else Server(self.command)
-            output = server.call(words)
-            self.idle.append(server)
-            return output
+            try:
+                return server.call(words)
+            finally:
+                if server.process.poll() is None:  # a run that failed is no reason to start another
+                    self.idle.append(server)
         result = subprocess.run(
             [*self.command, *words], cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL
         )
