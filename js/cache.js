@@ -2,13 +2,14 @@
 // SHA-256, wherever it came from: no kept file is ever out of date. It is checked like a download when it is used.
 // Without such a storage (Node, pages that are not secure, a full disk) everything is fetched as ever.
 
-import { joined } from './download.js';
+import { firstBytes } from './download.js';
 import { KraflaError } from './errors.js';
 
 const NAME = 'krafla-web';
 const keyOf = (sha256) => `/${NAME}/${sha256}`; // it has to be a URL; nobody is asked for it
 
 const openCache = () => Promise.resolve(globalThis.caches?.open(NAME)).catch(() => undefined);
+const find = async (key) => (await openCache())?.match(key);
 
 /**
  * The file, read from where it is kept, or kept while it is read for the first time.
@@ -16,15 +17,14 @@ const openCache = () => Promise.resolve(globalThis.caches?.open(NAME)).catch(() 
  */
 export function kept(file) {
   const key = keyOf(file.sha256);
-  const find = async () => (await openCache())?.match(key);
   return {
     ...file,
     async *chunks(options) {
-      const found = await find();
+      const found = await find(key);
       yield* found ? chunksOf(found, file.name) : keeping(file.chunks(options), key);
     },
     async head(n, options) {
-      const found = await find();
+      const found = await find(key);
       return found
         ? { bytes: await firstBytes(chunksOf(found, file.name), n), size: file.size }
         : file.head(n, options);
@@ -41,26 +41,14 @@ export function keptForOffline(file) {
     async *chunks(options) {
       let found;
       try {
-        for await (const chunk of keeping(file.chunks(options), file.name)) yield chunk;
+        yield* keeping(file.chunks(options), file.name);
       } catch (error) {
-        if (error.code === 'KRAFLA_E_NETWORK') found = await (await openCache())?.match(file.name);
+        if (error.code === 'KRAFLA_E_NETWORK') found = await find(file.name);
         if (!found) throw error;
       }
       if (found) yield* chunksOf(found, file.name);
     },
   };
-}
-
-/** The first `n` bytes, or all there are. @param {AsyncIterable<Uint8Array>} chunks */
-export async function firstBytes(chunks, n) {
-  const parts = [];
-  let length = 0;
-  for await (const chunk of chunks) {
-    parts.push(chunk);
-    length += chunk.length;
-    if (length >= n) break;
-  }
-  return joined(parts);
 }
 
 async function* chunksOf(response, name) {

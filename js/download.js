@@ -36,12 +36,23 @@ export async function* download(url, { size, timeout = TIMEOUT_MS, retries = RET
 export async function downloadHead(url, n, options) {
   let size;
   const state = { ...options, url, at: 0, size: undefined, tag: undefined, timeout: options.timeout ?? TIMEOUT_MS };
-  const chunks = [];
-  for await (const chunk of attempt(state, (bytes) => (size = bytes), n)) {
-    chunks.push(chunk);
-    if (state.at >= n) break;
+  const bytes = await firstBytes(
+    attempt(state, (known) => (size = known), n),
+    n,
+  );
+  return { bytes, size };
+}
+
+/** The first `n` bytes, or all there are. @param {AsyncIterable<Uint8Array>} chunks */
+export async function firstBytes(chunks, n) {
+  const parts = [];
+  let length = 0;
+  for await (const chunk of chunks) {
+    parts.push(chunk);
+    length += chunk.length;
+    if (length >= n) break;
   }
-  return { bytes: joined(chunks), size };
+  return joined(parts);
 }
 
 export function joined(chunks) {

@@ -4,8 +4,8 @@
 //   { kind: 'url', url }   { kind: 'path', path }   { kind: 'blob', blob, name }   { kind: 'blobs', blobs: [{ name, blob }] }
 //   { kind: 'pull', id, size }    bytes that stay with the page, which is asked for a chunk at a time
 
-import { firstBytes, kept, keptForOffline } from './cache.js';
-import { download, downloadHead, joined } from './download.js';
+import { kept, keptForOffline } from './cache.js';
+import { download, downloadHead, firstBytes, joined } from './download.js';
 import { KraflaError } from './errors.js';
 import { readManifest } from './manifest.js';
 import { fail } from './options.js';
