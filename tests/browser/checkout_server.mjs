@@ -1,16 +1,7 @@
 // Files of this checkout on localhost, as a strict page has them.
-import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const TYPES = {
-  '.js': 'text/javascript',
-  '.mjs': 'text/javascript',
-  '.wasm': 'application/wasm',
-  '.html': 'text/html',
-};
+import { ROOT, sendFile } from '../../tools/bench/bench_server.mjs';
 
 // As strict as a page with wasm can be.
 const POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'";
@@ -31,13 +22,7 @@ export function serveCheckout({ isolated = true, extra = {}, connect, policy: st
       response.writeHead(200, { ...headers, 'Content-Type': 'text/html' }).end('<!doctype html><title>test</title>');
       return;
     }
-    const file = extra[pathname] ?? path.join(ROOT, path.normalize(pathname));
-    fs.stat(file, (error, stat) => {
-      if (error || !stat.isFile()) return response.writeHead(404, headers).end();
-      const type = TYPES[path.extname(file)] ?? 'application/octet-stream';
-      response.writeHead(200, { ...headers, 'Content-Type': type, 'Content-Length': stat.size });
-      fs.createReadStream(file).pipe(response);
-    });
+    sendFile(response, extra[pathname] ?? path.join(ROOT, path.normalize(pathname)), headers);
   });
   const close = () => {
     server.close();

@@ -19,18 +19,22 @@ const HEADERS = {
 };
 const EMPTY_PAGE = '<!doctype html><meta charset="utf-8"><title>bench</title>';
 
+/** Answers with a file, or with 404. */
+export function sendFile(response, file, headers) {
+  fs.stat(file, (error, stat) => {
+    if (error || !stat.isFile()) return response.writeHead(404, headers).end();
+    const type = TYPES[path.extname(file)] ?? 'application/octet-stream';
+    response.writeHead(200, { ...headers, 'Content-Type': type, 'Content-Length': stat.size });
+    fs.createReadStream(file, { highWaterMark: 1 << 20 }).pipe(response);
+  });
+}
+
 /** @returns {Promise<{ base: string, close: () => void }>} */
 export function serve() {
   const server = http.createServer((request, response) => {
     const { pathname } = new URL(request.url, 'http://localhost');
     if (pathname === '/') return response.writeHead(200, { ...HEADERS, 'Content-Type': 'text/html' }).end(EMPTY_PAGE);
-    const file = path.join(ROOT, path.normalize(decodeURIComponent(pathname)));
-    fs.stat(file, (error, stat) => {
-      if (error || !stat.isFile()) return response.writeHead(404, HEADERS).end();
-      const type = TYPES[path.extname(file)] ?? 'application/octet-stream';
-      response.writeHead(200, { ...HEADERS, 'Content-Type': type, 'Content-Length': stat.size });
-      fs.createReadStream(file, { highWaterMark: 1 << 20 }).pipe(response);
-    });
+    sendFile(response, path.join(ROOT, path.normalize(decodeURIComponent(pathname))), HEADERS);
     return undefined;
   });
   return new Promise((resolve) =>
