@@ -8,17 +8,19 @@ nothing here is read from the Unicode database: the library is asked about every
 names what was found (combining classes and one-step decompositions never change once assigned), and every such name is
 checked against the library before it is written.
 
-The two packed tables, which src/text/unicode.c unpacks when a tokenizer is opened:
+The packed tables, which src/text/unicode.c unpacks when a tokenizer is opened:
 
     runs            code points 0 to 0x10FFFF as runs of equal value, one after the other
                     +----+--------+   value  0 OTHER, 1 LETTER, 2 MARK, 3: in the next byte
                     | 76 | 543210 |   length 1 to 60 as 0 to 59; 60, 61, 62: 1, 2, 3 bytes follow, little-endian,
                     +----+--------+          which hold the length
-    decompositions  by rising code point; sums start at 0
-                    +---+---------+   gap    1: a number follows, which is added to the code point (else 1 is)
-                    | 7 | 6543210 |   second index into `seconds`; the first half follows as the difference to the one
-                    +---+---------+          before, 2 d for d >= 0, -2 d - 1 below
-                    numbers have 7 bits a byte, least first, bit 7 set on all but the last
+    decompositions  by rising code point, in columns, since like beside like is what gzip packs well
+                    gaps            numbers: how far the code point is from the one before, the first from 0
+                    second indices  bytes: which of `seconds` the second half is
+                    first steps     numbers: the first half less that of the one before, 2 d for d >= 0, -2 d - 1 below
+    seconds         numbers: what is added to the one before, from 0; twice the second half, 1 more if it never composes
+
+Numbers have 7 bits a byte, least first, bit 7 set on all but the last.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import tokenizers
@@ -214,26 +217,40 @@ def pack_runs(values: list[int]) -> bytes:
     return bytes(out)
 
 
-def pack_decompositions(found: Nfc) -> tuple[bytes, list[tuple[int, bool]]]:
-    """The packed steps, and the (second half, excluded) pairs that they index. A single one has second half 0."""
+def numbers(ns: Iterable[int]) -> bytes:
+    return b"".join(map(number, ns))
 
-    def tail(c: int) -> tuple[int, bool]:
+
+def steps_between(items: list[int]) -> list[int]:
+    return [n - before for before, n in pairwise([0, *items])]
+
+
+@dataclass
+class PackedDecompositions:
+    gaps: bytes
+    second_indices: bytes
+    first_steps: bytes
+    seconds: bytes
+    n_seconds: int
+
+
+def pack_decompositions(found: Nfc) -> PackedDecompositions:
+    def second_of(c: int) -> int:
+        """A single code point has second half 0."""
         step = found.steps[c]
-        return (step[1] if len(step) == 2 else 0, len(step) == 1 or c in found.excluded)
+        never_composes = len(step) == 1 or c in found.excluded
+        return 2 * (step[1] if len(step) == 2 else 0) + never_composes
 
-    seconds = sorted({tail(c) for c in found.steps})
-    must(len(seconds) <= 128, "few second halves")
-    out = bytearray()
-    code_point = first = 0
-    for c in sorted(found.steps):
-        gap = c - code_point
-        out.append(seconds.index(tail(c)) | (0 if gap == 1 else 128))
-        if gap != 1:
-            out += number(gap)
-        difference = found.steps[c][0] - first
-        out += number(2 * difference if difference >= 0 else -2 * difference - 1)
-        code_point, first = c, found.steps[c][0]
-    return bytes(out), seconds
+    code_points = sorted(found.steps)
+    firsts = [found.steps[c][0] for c in code_points]
+    seconds = sorted({second_of(c) for c in code_points})
+    return PackedDecompositions(
+        gaps=numbers(steps_between(code_points)),
+        second_indices=bytes(seconds.index(second_of(c)) for c in code_points),
+        first_steps=numbers(2 * d if d >= 0 else -2 * d - 1 for d in steps_between(firsts)),
+        seconds=numbers(steps_between(seconds)),
+        n_seconds=len(seconds),
+    )
 
 
 # ---------------------------------------------------------------- rendering
@@ -247,6 +264,10 @@ def rows(items: Iterable[str], width: int = 110) -> str:
             line = "   "
         line += f" {item},"
     return "\n".join([*lines, line])
+
+
+def array(name: str, data: bytes) -> str:
+    return f"/* {len(data)} bytes */\nstatic const uint8_t {name}[] = {{\n{rows(map(str, data))}\n}};"
 
 
 def fnv1a(data: bytes) -> int:
@@ -276,10 +297,9 @@ def render() -> str:
     uniform = {block[0] for block in blocks if len(set(block)) == 1}
     n_blocks = len(uniform) + sum(len(set(block)) > 1 for block in blocks)
     must(n_blocks <= 256, "a block number fits a byte")
-    packed, seconds = pack_decompositions(found)
+    packed = pack_decompositions(found)
     n_pairs = sum(1 for c in found.steps if len(found.steps[c]) == 2 and c not in found.excluded)
     classes, digits, marks = versions(values, found)
-    second_items = [f"0x{second:X}{' | NEVER_COMPOSES' if never else ''}" for second, never in seconds]
     return f"""\
 /* unicode_tables.h - generated by tools/make_unicode_tables.py, which also explains the packing; do not edit.
  * Asked of tokenizers {tokenizers.__version__}: letters, numbers, marks and blanks are those of Unicode {classes},
@@ -289,30 +309,25 @@ def render() -> str:
 
 #include <stdint.h>
 
-#define NEVER_COMPOSES 0x80000000u
-
 enum {{
   N_BLOCKS = {n_blocks}, /* of {BLOCK} code points; those that are all of one value are kept once */
   N_DECOMPOSITIONS = {len(found.steps)},
-  N_COMPOSITIONS = {n_pairs}
+  N_COMPOSITIONS = {n_pairs},
+  N_SECONDS = {packed.n_seconds}
 }};
 
 /* clang-format off */
 
-/* {len(pack_runs(values))} bytes; the value of every code point in order has the 64-bit FNV-1a hash
- * 0x{fnv1a(bytes(values)):016x} */
-static const uint8_t packed_runs[] = {{
-{rows(map(str, pack_runs(values)))}
-}};
+/* The value of every code point in order has the 64-bit FNV-1a hash 0x{fnv1a(bytes(values)):016x}. */
+{array("packed_runs", pack_runs(values))}
 
-/* {len(packed)} bytes */
-static const uint8_t packed_decompositions[] = {{
-{rows(map(str, packed))}
-}};
+{array("packed_gaps", packed.gaps)}
 
-static const uint32_t seconds[] = {{
-{rows(second_items)}
-}};
+{array("second_indices", packed.second_indices)}
+
+{array("packed_first_steps", packed.first_steps)}
+
+{array("packed_seconds", packed.seconds)}
 
 /* clang-format on */
 

@@ -56,11 +56,12 @@ static void unpack_values(ml_unicode *unicode) {
 
 /* ---------------------------------------------------------------- decompositions */
 
-static const uint8_t *next_number(const uint8_t *at, uint32_t *out) {
-  *out = 0;
+static uint32_t next_number(const uint8_t **at) {
+  uint32_t number = 0;
   for (uint32_t shift = 0;; shift += 7) {
-    *out |= (uint32_t)(*at & 127) << shift;
-    if (*at++ < 128) return at;
+    uint32_t byte = *(*at)++;
+    number |= (byte & 127) << shift;
+    if (byte < 128) return number;
   }
 }
 
@@ -76,20 +77,23 @@ static void add_composition(ml_unicode *unicode, uint32_t index) {
 }
 
 static void unpack_decompositions(ml_unicode *unicode) {
-  const uint8_t *at = packed_decompositions;
-  uint32_t composite = 0, first = 0, gap, difference;
+  uint32_t seconds[N_SECONDS]; /* twice each second half, odd if the pair never composes */
+  const uint8_t *at = packed_seconds;
+  for (uint32_t i = 0, last = 0; i < N_SECONDS; i++) seconds[i] = last += next_number(&at);
+  assert(at == packed_seconds + sizeof packed_seconds);
+
+  const uint8_t *gap = packed_gaps, *first_step = packed_first_steps;
+  uint32_t composite = 0, first = 0;
   memset(unicode->composition_slots, 0, sizeof unicode->composition_slots);
   for (uint32_t i = 0; i < N_DECOMPOSITIONS; i++) {
-    uint32_t head = *at++, second = seconds[head & 127];
-    gap = 1;
-    if (head & 128) at = next_number(at, &gap);
-    at = next_number(at, &difference);
-    composite += gap;
-    first += difference & 1 ? 0 - (difference + 1) / 2 : difference / 2;
-    unicode->decompositions[i] = (ml_decomposition){composite, first, second & ~NEVER_COMPOSES};
-    if (!(second & NEVER_COMPOSES)) add_composition(unicode, i);
+    uint32_t second = seconds[second_indices[i]], step = next_number(&first_step);
+    composite += next_number(&gap);
+    first += step & 1 ? 0 - (step + 1) / 2 : step / 2;
+    unicode->decompositions[i] = (ml_decomposition){composite, first, second / 2};
+    if (!(second & 1)) add_composition(unicode, i);
   }
-  assert(at == packed_decompositions + sizeof packed_decompositions);
+  assert(gap == packed_gaps + sizeof packed_gaps);
+  assert(first_step == packed_first_steps + sizeof packed_first_steps);
 }
 
 /* ---------------------------------------------------------------- use */

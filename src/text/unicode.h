@@ -1,6 +1,6 @@
 /* unicode.h - what the pre-tokenizers and NFC know of code points, as the tokenizers library knows it.
  *
- * The program holds the tables packed (9 KB, generated); a tokenizer that needs them unpacks them into its arena.
+ * The program holds the tables packed (11 KB, generated); a tokenizer that needs them unpacks them into its arena.
  * Each code point has a value of one byte:
  *
  *       7    6  5  4   3   2 1 0
