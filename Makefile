@@ -195,7 +195,7 @@ build/$1/linked.wasm: $$($1_module) src/wasm/exports.txt build/$1/members.txt
 build/wasm/$1.wasm: build/$1/linked.wasm
 	$$(say) WASM $$@
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(WASM_OPT) -Oz --converge --strip-debug --strip-producers -o $$@ $$<
+	$$(Q)$$(WASM_OPT) $$(wasm_opt_flags) -o $$@ $$<
 
 build/$1/test_unit.mjs: $$($1_unit) $$($1_lib)
 	$$(say) LINK $$@
@@ -209,6 +209,9 @@ build/$1/checkasm.mjs: $$($1_checkasm) $$($1_lib)
 endef
 wasm_link := --oformat=bare -Wno-experimental --no-entry -sSTRICT -sFILESYSTEM=0 -sMALLOC=emmalloc -sSTACK_SIZE=128KB \
   -sIMPORTED_MEMORY -sALLOW_MEMORY_GROWTH -sINITIAL_MEMORY=1MB -sMAXIMUM_MEMORY=4GB
+# The linker leaves the first kilobyte of memory unused, so an address can take a small sum into its offset.
+# The most used locals come first once more at the end: each gets a number of one byte.
+wasm_opt_flags := --low-memory-unused -Oz --converge --reorder-locals --strip-debug --strip-producers
 node_link := -sENVIRONMENT=node,worker -sNODERAWFS -sEXIT_RUNTIME -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB
 $(foreach name,$(wasms),$(eval $(call wasm_programs,$(name))))
 
