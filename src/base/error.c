@@ -98,33 +98,38 @@ static void put_real(line *out, double x) {
   put_int(out, exponent);
 }
 
-static void put_value(line *out, ml_value value) {
-  switch (value.kind) {
+static void put_value(line *out, ml_value_kind kind, uint64_t bits) {
+  double real;
+  switch (kind) {
     case ML_VALUE_NONE: break;
-    case ML_VALUE_UINT: put_uint(out, value.as.u); break;
-    case ML_VALUE_INT: put_int(out, value.as.i); break;
-    case ML_VALUE_REAL: put_real(out, value.as.real); break;
-    case ML_VALUE_TEXT: put_text(out, value.as.text); break;
+    case ML_VALUE_UINT: put_uint(out, bits); break;
+    case ML_VALUE_INT: put_int(out, (int64_t)bits); break;
+    case ML_VALUE_REAL:
+      memcpy(&real, &bits, sizeof real);
+      put_real(out, real);
+      break;
+    case ML_VALUE_TEXT: put_text(out, (const char *)(uintptr_t)bits); break;
   }
 }
 
-ml_status ml_fail(ml_error *error, ml_status status, const char *field, ml_value value, const char *rule,
-                  ml_value limit, uint64_t offset) {
+ml_status ml_fail_parts(ml_error *error, ml_status status, const char *field, ml_value_kind value_kind,
+                        uint64_t value_bits, const char *rule, ml_value_kind limit_kind, uint64_t limit_bits,
+                        uint64_t offset) {
   if (!error) return status;
   memset(error, 0, sizeof *error);
   error->status = status;
   error->offset = offset;
   line out = {error->message, 0, sizeof error->message - 1};
   put_text(&out, field);
-  if (value.kind != ML_VALUE_NONE) {
+  if (value_kind != ML_VALUE_NONE) {
     put_text(&out, " = ");
-    put_value(&out, value);
+    put_value(&out, value_kind, value_bits);
   }
   put_text(&out, ": ");
   put_text(&out, rule);
-  if (limit.kind != ML_VALUE_NONE) {
+  if (limit_kind != ML_VALUE_NONE) {
     put_char(&out, ' ');
-    put_value(&out, limit);
+    put_value(&out, limit_kind, limit_bits);
   }
   if (offset != ML_NO_OFFSET) {
     put_text(&out, " (offset ");
