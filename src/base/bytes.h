@@ -38,9 +38,7 @@ static inline uint64_t ml_add_sizes(uint64_t a, uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static inline uint64_t ml_mul_sizes(uint64_t a, uint64_t b) {
-  return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
-}
+uint64_t ml_mul_sizes(uint64_t a, uint64_t b);
 
 static inline uint64_t ml_round_up(uint64_t size, uint64_t multiple) {
   uint64_t rest = size % multiple;

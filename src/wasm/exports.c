@@ -13,8 +13,8 @@
 
 /* An instance serves one thread of JavaScript, so what outlives a call may be static. */
 static ml_error failure = {.status = ML_OK, .offset = ML_NO_OFFSET, .message = ""};
-static char facts[1024];
-static const char *text; /* of a decoder or a token, text_size bytes */
+static char facts[1024], *facts_end; /* where the next line goes */
+static const char *text;             /* of a decoder or a token, text_size bytes */
 static size_t text_size;
 
 /* ---------------------------------------------------------------- memory */
@@ -42,8 +42,14 @@ double ml_wasm_error_offset(void) { return failure.offset == ML_NO_OFFSET ? -1 :
 
 /* ---------------------------------------------------------------- facts: lines of "name value" */
 
+static char *put(char *at, const char *string) {
+  while (*string) *at++ = *string++;
+  return at;
+}
+
 static void add_text(const char *name, const char *value) {
-  strcat(strcat(strcat(strcat(facts, name), " "), value), "\n");
+  facts_end = put(put(put(put(facts_end, name), " "), value), "\n");
+  *facts_end = 0;
 }
 
 static void add_number(const char *name, uint64_t value) {
@@ -57,7 +63,7 @@ static void add_number(const char *name, uint64_t value) {
 /* Valid until the next facts. */
 const char *ml_wasm_model_facts(const ml_model *model) {
   const ml_model_info *info = ml_model_get_info(model);
-  facts[0] = 0;
+  facts_end = facts;
   add_text("weightType", info->weight_type);
   add_number("parameters", info->n_parameters);
   add_number("vocabulary", info->vocab);
@@ -188,7 +194,7 @@ ml_tokenizer *ml_wasm_tokenizer_open(const void *bytes, size_t size) {
 /* Beginning and end are missing where there is none. Valid until the next facts. */
 const char *ml_wasm_tokenizer_facts(const ml_tokenizer *tokenizer) {
   const ml_tokenizer_info *info = ml_tokenizer_get_info(tokenizer);
-  facts[0] = 0;
+  facts_end = facts;
   add_number("kind", info->kind);
   add_number("vocabulary", info->n_vocab);
   add_number("merges", info->n_merges);
