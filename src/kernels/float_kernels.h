@@ -18,6 +18,14 @@
 #define K_ROLLED
 #endif
 
+/* For constants of hot code: V8 makes one anew at each use, by three instructions, and loads what only memory knows by one. */
+static inline const void *k_hidden(const void *constants) {
+#if defined(__wasm__)
+  __asm__("" : "+r"(constants));
+#endif
+  return constants;
+}
+
 /* Elements i ... i + 7 of n; past the end loads give +0 and stores nothing. */
 static inline v8 k_at(const float *x, size_t i, size_t n) {
   return i + 8 <= n ? v8_load(x + i) : v8_load_part(x + i, n - i);
@@ -35,19 +43,33 @@ static inline void k_put(float *x, size_t i, size_t n, v8 a) {
 /* exp, relative error below 2e-7. Below -87: 0. Above 88: infinity (nothing here needs the last
  * 0.72 of the range). NaN stays NaN. */
 K_SHARED v8 k_exp(v8 x) {
-  const v8 shift = v8_set(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
-  v8 low = v8_less(x, v8_set(-87.0f)), high = v8_less(v8_set(88.0f), x);
-  v8 inside = v8_select(low, v8_set(-87.0f), v8_select(high, v8_set(88.0f), x));
-  v8 shifted = v8_add(v8_mul(inside, v8_set(1.44269504f)), shift);
+  typedef struct exp_constants {
+    float shift, per_ln2, ln2_high, ln2_low, p[4], half, one, least, most;
+  } exp_constants;
+  static const exp_constants constants = {
+      .shift = 12582912.0f, /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
+      .per_ln2 = 1.44269504f,
+      .ln2_high = 0x1.62ep-1f, /* ln 2 in two parts; n * the first is exact */
+      .ln2_low = 0x1.0bfbe8p-15f,
+      /* with `half` the minimax of (e^r - 1 - r) / r^2 on |r| <= 0.35, error 8e-9 */
+      .p = {0x1.6c6b9cp-10f, 0x1.121022p-7f, 0x1.5555bep-5f, 0x1.5554d8p-3f},
+      .half = 0.5f,
+      .one = 1.0f,
+      .least = -87.0f,
+      .most = 88.0f};
+  const exp_constants *c = k_hidden(&constants);
+  v8 shift = v8_set(c->shift), least = v8_set(c->least), most = v8_set(c->most);
+  v8 low = v8_less(x, least), high = v8_less(most, x);
+  v8 inside = v8_select(high, most, v8_max(x, least));
+  v8 shifted = v8_add(v8_mul(inside, v8_set(c->per_ln2)), shift);
   v8 n = v8_sub(shifted, shift);
-  v8 r = v8_sub(inside, v8_mul(n, v8_set(0x1.62ep-1f))); /* ln 2 in two parts; n * the first is exact */
-  r = v8_sub(r, v8_mul(n, v8_set(0x1.0bfbe8p-15f)));
-  v8 p = v8_set(0x1.6c6b9cp-10f); /* minimax of (e^r - 1 - r) / r^2 on |r| <= 0.35, error 8e-9 */
-  p = v8_add(v8_mul(p, r), v8_set(0x1.121022p-7f));
-  p = v8_add(v8_mul(p, r), v8_set(0x1.5555bep-5f));
-  p = v8_add(v8_mul(p, r), v8_set(0x1.5554d8p-3f));
-  p = v8_add(v8_mul(p, r), v8_set(0.5f));
-  v8 e = v8_add(v8_set(1.0f), v8_add(r, v8_mul(v8_mul(r, r), p)));
+  v8 r = v8_sub(inside, v8_mul(n, v8_set(c->ln2_high)));
+  r = v8_sub(r, v8_mul(n, v8_set(c->ln2_low)));
+  v8 p = v8_add(v8_mul(v8_set(c->p[0]), r), v8_set(c->p[1]));
+  p = v8_add(v8_mul(p, r), v8_set(c->p[2]));
+  p = v8_add(v8_mul(p, r), v8_set(c->p[3]));
+  p = v8_add(v8_mul(p, r), v8_set(c->half));
+  v8 e = v8_add(v8_set(c->one), v8_add(r, v8_mul(v8_mul(r, r), p)));
   e = v8_mul(e, v8_pow2_of_shifted(shifted));
   return v8_select(low, v8_set(0.0f), v8_select(high, v8_set(HUGE_VALF), e));
 }
@@ -210,10 +232,12 @@ static void k_rope(float *x, const float *cosine, const float *sine, size_t n) {
 /* ---------------------------------------------------------------- attention */
 
 /* scores = e^(scores - greatest); returns their sum. */
-static float k_exp_scores(float *scores, size_t n) {
-  float greatest = scores[0];
-  for (size_t t = 1; t < n; t++) greatest = greatest < scores[t] ? scores[t] : greatest;
-  v8 top = v8_set(greatest), sum = v8_set(0.0f);
+K_SHARED float k_exp_scores(float *scores, size_t n) {
+  v8 most = v8_set(scores[0]), sum = v8_set(0.0f);
+  size_t t = 0;
+  for (; t + 8 <= n; t += 8) most = v8_max(most, v8_load(scores + t));
+  for (; t < n; t++) most = v8_max(most, v8_set(scores[t]));
+  v8 top = v8_set(v8_greatest(most));
   for (size_t i = 0; i < n; i += 8) {
     k_put(scores, i, n, k_exp(v8_sub(k_at(scores, i, n), top)));
     sum = v8_add(sum, k_at(scores, i, n)); /* read back: lanes past the end are +0 again */
@@ -221,21 +245,30 @@ static float k_exp_scores(float *scores, size_t n) {
   return v8_sum(sum);
 }
 
+/* k_exp_scores of each head, `stride` floats from one to the next, after the soft cap if there is one. */
+K_SHARED void k_softmax_heads(float *scores, size_t stride, uint32_t n_heads, size_t count, float softcap,
+                              float *sums) {
+  for (uint32_t head = 0; head < n_heads; head++, scores += stride) {
+    if (softcap > 0.0f) k_softcap(scores, count, softcap);
+    sums[head] = k_exp_scores(scores, count);
+  }
+}
+
 /* k_dot_lanes of q with four rows: one by one, each would wait for its own sums and load q again. */
-static inline void k_dot_four(v8 lanes[4], const float *q, const float *k, size_t n) {
-  const float *k1 = k + n, *k2 = k1 + n, *k3 = k2 + n;
+static inline void k_dot_four(v8 lanes[4], const float *q, const float *const k[4], size_t n) {
+  const float *k0 = k[0], *k1 = k[1], *k2 = k[2], *k3 = k[3];
   v8 a = v8_set(0.0f), b = a, c = a, d = a;
   size_t i = 0;
   for (; i + 8 <= n; i += 8) {
     v8 x = v8_load(q + i);
-    a = v8_add(a, v8_mul(x, v8_load(k + i)));
+    a = v8_add(a, v8_mul(x, v8_load(k0 + i)));
     b = v8_add(b, v8_mul(x, v8_load(k1 + i)));
     c = v8_add(c, v8_mul(x, v8_load(k2 + i)));
     d = v8_add(d, v8_mul(x, v8_load(k3 + i)));
   }
   if (i < n) {
     v8 x = v8_load_part(q + i, n - i);
-    a = v8_add(a, v8_mul(x, v8_load_part(k + i, n - i)));
+    a = v8_add(a, v8_mul(x, v8_load_part(k0 + i, n - i)));
     b = v8_add(b, v8_mul(x, v8_load_part(k1 + i, n - i)));
     c = v8_add(c, v8_mul(x, v8_load_part(k2 + i, n - i)));
     d = v8_add(d, v8_mul(x, v8_load_part(k3 + i, n - i)));
@@ -243,17 +276,11 @@ static inline void k_dot_four(v8 lanes[4], const float *q, const float *k, size_
   lanes[0] = a, lanes[1] = b, lanes[2] = c, lanes[3] = d;
 }
 
-/* Scores of one query and n_rows <= 8 keys that lie one after the other. */
-static inline void k_score_rows(float *scores, const float *q, const float *k, size_t head_dim,
+/* Scores of one query and the first n_rows of eight keys. */
+static inline void k_score_rows(float *scores, const float *q, const float *const keys[8], size_t head_dim,
                                 uint32_t n_rows, float scale) {
   v8 lanes[8];
-  if (n_rows == 8) {
-    K_ROLLED for (uint32_t r = 0; r < 8; r += 4) k_dot_four(lanes + r, q, k + r * head_dim, head_dim);
-  } else {
-    K_ROLLED for (uint32_t r = 0; r < 8; r++) {
-      lanes[r] = r < n_rows ? k_dot_lanes(q, k + r * head_dim, head_dim) : v8_set(0.0f);
-    }
-  }
+  K_ROLLED for (uint32_t r = 0; r < 8; r += 4) k_dot_four(lanes + r, q, keys + r, head_dim);
   k_put(scores, 0, n_rows, v8_mul(v8_sum_each(lanes), v8_set(scale)));
 }
 
@@ -289,29 +316,41 @@ static inline uint32_t k_run(uint32_t position, uint32_t n, uint32_t capacity, u
   return n < capacity - *row ? n : capacity - *row;
 }
 
-static inline void k_scale(float *x, size_t n, float factor) {
+K_SHARED void k_scale(float *x, size_t n, float factor) {
   v8 f = v8_set(factor);
   for (size_t i = 0; i < n; i += 8) k_put(x, i, n, v8_mul(k_at(x, i, n), f));
 }
 
+/* Asks for what follows `rows`, n floats that are read next, in a ring that ends at `end`. Processors look ahead by
+ * themselves, but not beyond a page of 4 KB, and each page's beginning is waited for. Wasm can only read, which waits as
+ * well: there the reads are few, and make the processor begin with the next page while it works on this one. */
+K_SHARED void k_ask_ahead(const float *rows, size_t n, const float *end) {
+#if defined(__wasm__)
+  uintptr_t page = (uintptr_t)(rows + n) & ~(uintptr_t)4095;
+  const volatile float *next = (const volatile float *)(page + 4096);
+  if ((uintptr_t)rows < page && next + 48 <= end) (void)next[0], (void)next[16], (void)next[32];
+#else
+  for (size_t i = n; i < 2 * n && rows + i < end; i += 16) __builtin_prefetch(rows + i);
+#endif
+}
+
 /* Runs of rows outside, heads inside: what is read of the ring serves every head of the group. */
 static void k_attend(const ml_attend *a) {
-  size_t n = a->head_dim;
+  size_t n = a->head_dim, ring = a->capacity * n;
   uint32_t row, n_rows;
   for (uint32_t t = 0; t < a->count; t += n_rows) {
     n_rows = k_run(a->first + t, a->count - t, a->capacity, 8, &row);
+    k_ask_ahead(a->k + row * n, n_rows * n, a->k + ring);
+    const float *keys[8]; /* where there are fewer, the first one again */
+    K_ROLLED for (uint32_t r = 0; r < 8; r++) keys[r] = a->k + (row + (r < n_rows ? r : 0)) * n;
     for (uint32_t head = 0; head < a->n_heads; head++)
-      k_score_rows(a->scores + (size_t)head * a->count + t, a->q + head * n, a->k + row * n, n, n_rows,
-                   a->scale);
+      k_score_rows(a->scores + (size_t)head * a->count + t, a->q + head * n, keys, n, n_rows, a->scale);
   }
-  for (uint32_t head = 0; head < a->n_heads; head++) {
-    float *scores = a->scores + (size_t)head * a->count;
-    if (a->softcap > 0.0f) k_softcap(scores, a->count, a->softcap);
-    a->sums[head] = k_exp_scores(scores, a->count);
-  }
+  k_softmax_heads(a->scores, a->count, a->n_heads, a->count, a->softcap, a->sums);
   for (size_t i = 0; i < a->n_heads * n; i++) a->out[i] = 0.0f;
   for (uint32_t t = 0; t < a->count; t += n_rows) {
-    n_rows = k_run(a->first + t, a->count - t, a->capacity, 32, &row);
+    n_rows = k_run(a->first + t, a->count - t, a->capacity, 16, &row);
+    k_ask_ahead(a->v + row * n, n_rows * n, a->v + ring);
     for (uint32_t head = 0; head < a->n_heads; head++)
       k_add_values(a->out + head * n, a->scores + (size_t)head * a->count + t, a->v + row * n, n, n_rows);
   }
@@ -371,12 +410,9 @@ static inline void k_mix_run(const ml_mix_q8 *a, uint32_t head, uint32_t n, uint
 }
 
 static void k_mix_q8(const ml_mix_q8 *a) {
-  for (uint32_t head = 0; head < a->n_heads; head++) {
-    float *scores = a->scores + head * a->stride;
-    k_scale(scores, a->count, a->scale);
-    if (a->softcap > 0.0f) k_softcap(scores, a->count, a->softcap);
-    a->sums[head] = k_exp_scores(scores, a->count);
-  }
+  for (uint32_t head = 0; head < a->n_heads; head++)
+    k_scale(a->scores + head * a->stride, a->count, a->scale);
+  k_softmax_heads(a->scores, a->stride, a->n_heads, a->count, a->softcap, a->sums);
   for (size_t i = 0; i < (size_t)a->n_heads * a->head_dim; i++) a->out[i] = 0.0f;
   for (uint32_t head = 0, n; head < a->n_heads; head += n) {
     n = a->n_heads - head < MIX_HEADS ? a->n_heads - head : MIX_HEADS;
