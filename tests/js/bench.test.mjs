@@ -6,6 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import test from 'node:test';
 import { checkRow, failed, median, medianOf, ratio, repetitionsFor, summarize } from '../../tools/bench/bench_rows.mjs';
+import { documentOf } from '../../tools/bench/bench_report.mjs';
 import { madeUpIds } from '../../tools/bench/passes.mjs';
 import { root } from './builds_under_test.mjs';
 
@@ -55,9 +56,12 @@ test('what is no row is refused', () => {
     { max: 1 },
     { median: NaN },
     { note: 'fast' },
+    { kv: 'f32' },
+    { kv: undefined },
     { error: 'both' },
   ];
   assert.equal(checkRow(row), row);
+  assert.equal(checkRow({ ...row, kv: 'q8' }).kv, 'q8');
   for (const change of wrong) assert.throws(() => checkRow({ ...row, ...change }), TypeError, JSON.stringify(change));
   assert.throws(() => failed(SUBJECT, ''), TypeError);
 });
@@ -68,6 +72,48 @@ test('ratios are of rows that were measured', () => {
   assert.equal(ratio(rows, { system: 'krafla-web' }, { system: 'wllama' }), 3);
   assert.equal(ratio(rows, { system: 'krafla-web' }, { system: 'llama.cpp' }), undefined);
   assert.equal(medianOf(rows, { system: 'wllama', threads: 2 }), undefined);
+});
+
+test('keys and values as bytes are rows of their own', () => {
+  const chromium = { ...SUBJECT, runtime: 'chromium', build: 'relaxed' };
+  const bytes = { ...chromium, kv: 'q8' };
+  const rows = [
+    summarize({ ...bytes, test: 'tg64@1024' }, [60]),
+    summarize(bytes, [75]),
+    summarize({ ...chromium, test: 'tg64@1024' }, [40]),
+    summarize(chromium, [80]),
+    summarize({ ...bytes, threads: 2 }, [150]),
+  ];
+  assert.equal(medianOf(rows, chromium), 80);
+  assert.equal(medianOf(rows, bytes), 75);
+  const rates = { 1: 10, 2: 20 };
+  const models = { Q4_0: { weightBytes: 1e8, bandwidth: rates } };
+  const lines = documentOf(rows, { models, bandwidth: rates, subjects: [] }).split('\n');
+  const named = (start) => lines.filter((line) => line.startsWith(`| ${start} |`));
+  assert.deepEqual(named('krafla-web, chromium relaxed, q8 keys and values'), [
+    '| krafla-web, chromium relaxed, q8 keys and values | 1 |  |  | 75.0 | 60.0 |  |  |',
+    '| krafla-web, chromium relaxed, q8 keys and values | 2 |  |  | 150 |  |  |  |',
+  ]);
+  assert.deepEqual(named('krafla-web, chromium relaxed'), [
+    '| krafla-web, chromium relaxed | 1 |  |  | 80.0 | 40.0 |  |  |',
+  ]);
+  assert.deepEqual(named('chromium relaxed, q8 keys and values'), [
+    '| chromium relaxed, q8 keys and values | Q4_0 | 1 |  |  | 0.80× |',
+    '| chromium relaxed, q8 keys and values | Q4_0 | 2 |  | 2.00× |  |',
+  ]);
+  assert.deepEqual(named('chromium relaxed'), [
+    '| chromium relaxed | Q4_0 | 1 |  |  | 0.50× |',
+    '| chromium relaxed | Q4_0 | 1 | 100.0 | 8.00 | 80 % |',
+  ]);
+});
+
+test('keys and values as bytes are measured in Chromium', () => {
+  const { status, stdout } = bench('--list', '--only', 'q8');
+  assert.equal(status, 0);
+  const [one, two, ...others] = stdout.trim().split('\n');
+  assert.match(one, /^krafla-web \S+ chromium relaxed 1 Q4_0 q8$/);
+  assert.match(two, /^krafla-web \S+ chromium relaxed 2 Q4_0 q8$/);
+  assert.deepEqual(others, []);
 });
 
 test('what takes long is measured less often', () => {

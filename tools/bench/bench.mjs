@@ -19,7 +19,7 @@ opening or fetching (from this machine) to the first token, and peak memory, of
   wllama       3.13.0 and 2.3.1 in Chromium, without a graphics card
   llama.cpp    as node-llama-cpp builds it
 
-with 1 and 2 threads, on the same weights: build/models/smollm2-135m.gguf quantized anew to Q4_0 and Q8_0, as GGUF and .mlb.
+with 1 and 2 threads, and krafla-web in Chromium also with keys and values as bytes (q8), on the same weights: build/models/smollm2-135m.gguf quantized anew to Q4_0 and Q8_0, as GGUF and .mlb.
 Everybody has a pass in turn, in a process or browser of its own, and then everybody again. Leave the machine alone meanwhile.
 
   --quick              one repetition, without prompts of 512 and contexts of 1,024
@@ -70,8 +70,8 @@ function readOptions() {
   return { ...parsed, repetitions, tests };
 }
 
-const label = ({ fields: { system, version, runtime, build, threads, quant } }) =>
-  [system, version, runtime, build, threads, quant].join(' ');
+const label = ({ fields: { system, version, runtime, build, threads, quant, kv } }) =>
+  [system, version, runtime, build, threads, quant, ...(kv ? [kv] : [])].join(' ');
 
 function chosen(options) {
   const words = (options.only ?? []).map((text) => text.split(/\s+/).filter(Boolean));

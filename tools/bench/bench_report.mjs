@@ -7,8 +7,11 @@ const table = (head, rows) => {
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 };
 
-const SUBJECT = ['system', 'version', 'runtime', 'build', 'threads', 'quant'];
-const keyOf = (row) => SUBJECT.map((field) => row[field]).join(' ');
+const SUBJECT = ['system', 'version', 'runtime', 'build', 'threads', 'quant', 'kv'];
+const keyOf = (row) =>
+  SUBJECT.filter((field) => field in row)
+    .map((field) => row[field])
+    .join(' ');
 
 /** Rows of each subject, in order. */
 function grouped(rows) {
@@ -24,8 +27,10 @@ function cell(row) {
   return `${number(row.median)}${spread}`;
 }
 
-const nameOf = ({ system, version, runtime, build }) =>
-  `${system}${system === 'krafla-web' ? '' : ` ${version}`}, ${runtime === 'native' ? build : `${runtime} ${build}`}`;
+/** The end of a subject's name: how keys and values are kept, where it is not as usual. */
+const keptAs = ({ kv }) => (kv ? `, ${kv} keys and values` : '');
+const nameOf = ({ system, version, runtime, build, kv }) =>
+  `${system}${system === 'krafla-web' ? '' : ` ${version}`}, ${runtime === 'native' ? build : `${runtime} ${build}`}${keptAs({ kv })}`;
 
 function speeds(rows, quant) {
   const groups = grouped(rows.filter((row) => row.quant === quant));
@@ -72,11 +77,11 @@ function ratios(rows) {
 /** Our own figures to each other: threads, and long contexts. */
 function inside(rows) {
   const lines = grouped(rows.filter(({ system }) => system === 'krafla-web')).map(
-    ([{ system, version, runtime, build, threads, quant }]) => {
-      const subject = { system, version, runtime, build, quant };
+    ([{ system, version, runtime, build, threads, quant, kv }]) => {
+      const subject = { system, version, runtime, build, quant, kv };
       const of = (test, n = threads) => medianOf(rows, { ...subject, threads: n, test });
       const scaling = threads === 1 ? ['', ''] : [times(of('pp128'), of('pp128', 1)), times(of('tg64'), of('tg64', 1))];
-      return [`${runtime} ${build}`, quant, threads, ...scaling, times(of('tg64@1024'), of('tg64'))];
+      return [`${runtime} ${build}${keptAs({ kv })}`, quant, threads, ...scaling, times(of('tg64@1024'), of('tg64'))];
     },
   );
   return table(['krafla-web', '', 'threads', 'pp128 to 1 thread', 'tg64 to 1 thread', 'tg64@1024 to tg64'], lines);
@@ -89,7 +94,7 @@ function inside(rows) {
 function bytesRead(rows, details) {
   const lines = [];
   for (const [quant, { weightBytes, bandwidth }] of Object.entries(details.models))
-    for (const group of grouped(rows.filter((row) => row.system === 'krafla-web' && row.quant === quant))) {
+    for (const group of grouped(rows.filter((row) => row.system === 'krafla-web' && row.quant === quant && !row.kv))) {
       const { threads, runtime, build } = group[0];
       const median = group.find(({ test }) => test === 'tg64')?.median;
       if (median === undefined) continue;
@@ -110,12 +115,12 @@ function bytesRead(rows, details) {
 function memory(details) {
   const lines = details.subjects
     .filter(({ memory: seen }) => seen)
-    .map(({ runtime, build, threads, quant, memory: seen, samples, copy }) => {
+    .map(({ runtime, build, threads, quant, kv, memory: seen, samples, copy }) => {
       const { memoryBytes, weightBytes, sessionBytes } = seen[0];
       const rest = memoryBytes - weightBytes - sessionBytes;
       const load = samples.load ? `${number(Math.min(...samples.load))} / ${number(Math.min(...copy))}` : '';
       const megabytes = [memoryBytes, weightBytes, sessionBytes, rest].map((bytes) => (bytes / 1e6).toFixed(1));
-      return [`${runtime} ${build}`, quant, threads, ...megabytes, load];
+      return [`${runtime} ${build}${keptAs({ kv })}`, quant, threads, ...megabytes, load];
     });
   return table(['', '', 'threads', 'wasm memory, MB', 'weights', 'session', 'rest', 'load / copy, s (best)'], lines);
 }

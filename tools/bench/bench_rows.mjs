@@ -15,6 +15,7 @@ const FIELDS = {
   quant: ['Q4_0', 'Q8_0'],
   test: TESTS,
 };
+const OPTIONAL = { kv: ['q8'] }; // how keys and values are kept, where it is not as usual
 const RESULTS = ['median', 'min', 'max'];
 
 /** Of numbers; the mean of the two in the middle if their number is even. */
@@ -50,12 +51,14 @@ function isValid(value, rule) {
   return typeof value === rule && value !== '';
 }
 
-/** The row itself if it is one: every field there and no other, and results that can be. Throws otherwise. */
+/** The row itself if it is one: every field there, none but these, and results that can be. Throws otherwise. */
 export function checkRow(row) {
   for (const [field, rule] of Object.entries(FIELDS))
     if (!isValid(row[field], rule)) throw new TypeError(`row: ${field} = ${row[field]} in ${JSON.stringify(row)}`);
+  for (const [field, rule] of Object.entries(OPTIONAL))
+    if (field in row && !isValid(row[field], rule)) throw new TypeError(`row: ${field} = ${row[field]}`);
   const allowed = 'error' in row ? ['error'] : [...RESULTS, 'unit'];
-  const keys = [...Object.keys(FIELDS), ...allowed];
+  const keys = [...Object.keys(FIELDS), ...Object.keys(OPTIONAL), ...allowed];
   const other = Object.keys(row).find((key) => !keys.includes(key));
   if (other) throw new TypeError(`row: ${other} is no field of it`);
   if ('error' in row) {
@@ -72,9 +75,9 @@ export function checkRow(row) {
 /** How often a test is measured that took `seconds` the first time. */
 export const repetitionsFor = (seconds, wanted) => (seconds > 8 ? 1 : seconds > 3 ? Math.min(wanted, 2) : wanted);
 
-/** The median of the row that has all fields of `wanted`, or undefined. */
-export const medianOf = (rows, wanted) =>
-  rows.find((row) => Object.entries(wanted).every(([field, value]) => row[field] === value))?.median;
+/** The median of the row that has all fields of `wanted`, or undefined. Rows with `kv` are only found by it. */
+export const medianOf = (rows, { kv, ...wanted }) =>
+  rows.find((row) => row.kv === kv && Object.entries(wanted).every(([field, value]) => row[field] === value))?.median;
 
 /** How many times the one's median the other's is; undefined unless both were measured. */
 export function ratio(rows, of, to) {

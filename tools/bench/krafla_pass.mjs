@@ -1,4 +1,4 @@
-// One pass of our own engine, in a worker of a page or in Node: { base, build, model, threads, vocabulary, tests }.
+// One pass of our own engine, in a worker of a page or in Node: { base, build, model, threads, kv, vocabulary, tests }.
 // `load` is from the first byte asked for to the first token's logits, the wasm module's way included; `copy` is what the
 // same bytes cost when they are only fetched and copied once.
 import { Engine, plan } from '../../js/heap.js';
@@ -13,13 +13,13 @@ async function open(url) {
   return { totalBytes: Number(response.headers.get('content-length')), reader: response.body.getReader() };
 }
 
-async function loadEngine({ base, build, model: url, threads }) {
+async function loadEngine({ base, build, model: url, threads, kv }) {
   const [module, { totalBytes, reader }] = await Promise.all([
     WebAssembly.compileStreaming(fetch(`${base}/build/wasm/${build}${threads > 1 ? '-threads' : ''}.wasm`)),
     open(`${base}${url}`),
   ]);
   const first = await reader.read();
-  const settings = { contextSize: CONTEXT, threads };
+  const settings = { contextSize: CONTEXT, threads, kv };
   const head = first.value.subarray(0, HEAD_BYTES);
   const { memoryBytes, weightBytes, sessionBytes } = await plan(module, head, { totalBytes, ...settings });
   const engine = await Engine.start(module, { bytes: memoryBytes, threads });

@@ -44,8 +44,8 @@ function run(program, options) {
 
 // ---------------------------------------------------------------- passes
 
-async function nativePass({ build, threads, vocabulary, tests, files }) {
-  const common = ['-m', files.mlb, '--isa', build, '--threads', String(threads), '--quiet'];
+async function nativePass({ build, threads, kv = 'f32', vocabulary, tests, files }) {
+  const common = ['-m', files.mlb, '--isa', build, '--threads', String(threads), '--kv', kv, '--quiet'];
   const first = await run(ML_RUN, [...common, '--ids', '1', '-n', '1', '--ctx', String(CONTEXT)]);
   const answer = { results: {}, load: first.seconds, peak: 0, threads };
   for (const test of tests) {
@@ -68,8 +68,8 @@ async function nativePass({ build, threads, vocabulary, tests, files }) {
   return answer;
 }
 
-async function nodePass({ build, threads, vocabulary, tests, base, urls }) {
-  const task = JSON.stringify({ base, build, model: urls.mlb, threads, vocabulary, tests });
+async function nodePass({ build, threads, kv, vocabulary, tests, base, urls }) {
+  const task = JSON.stringify({ base, build, model: urls.mlb, threads, kv, vocabulary, tests });
   const { stdout } = await run(node, [here('node_pass.mjs'), task]);
   return JSON.parse(stdout);
 }
@@ -82,11 +82,11 @@ async function llamaPass({ threads, vocabulary, tests, files }) {
   return JSON.parse(stdout);
 }
 
-const browserPass = ({ runtime, base, build, threads, vocabulary, tests, urls }) =>
+const browserPass = ({ runtime, base, build, threads, kv, vocabulary, tests, urls }) =>
   runInBrowser(runtime, base, {
     module: 'krafla_pass.mjs',
     worker: true,
-    task: { build, model: urls.mlb, threads, vocabulary, tests },
+    task: { build, model: urls.mlb, threads, kv, vocabulary, tests },
   });
 
 const wllamaPass =
@@ -112,6 +112,7 @@ function nativeKernels() {
 
 const ours = { system: 'krafla-web', version: versionOf(ROOT) };
 const SHORT = ['pp128', 'tg64', 'load', 'peak'];
+const DECODING = ['tg64', 'tg64@1024']; // what keys and values matter to
 
 /** Every subject: fields of its rows, its pass, and the tests to leave out for want of time. */
 export function subjects() {
@@ -123,6 +124,8 @@ export function subjects() {
   };
   nativeKernels().forEach((build, i) => add({ ...ours, runtime: 'native', build }, nativePass, { q8: i === 0 }));
   for (const build of ['relaxed', 'simd128']) add({ ...ours, runtime: 'chromium', build }, browserPass);
+  const bytes = { ...ours, runtime: 'chromium', build: 'relaxed', kv: 'q8' };
+  add(bytes, browserPass, { q8: false, only: DECODING });
   add({ ...ours, runtime: 'firefox', build: 'relaxed' }, browserPass, { q8: false });
   add({ ...ours, runtime: 'node', build: 'relaxed' }, nodePass, { q8: false });
   const llama = { system: 'llama.cpp', version: installed('node-llama-cpp'), runtime: 'native', build: 'native' };
