@@ -84,8 +84,10 @@ static void clear_last_group(uint8_t *place, const ml_array *array, ml_layout la
   memset(place + (size - group), 0, (size_t)group);
 }
 
-/* Inlined with a constant `unit`: copies of unknown size are calls, and this is most of loading. */
-static inline void scatter(uint8_t *slot, size_t step, const uint8_t *bytes, size_t n, const size_t unit) {
+/* Inlined with a constant `unit`, or copies of unknown size are calls: the compiler has to be told, since inlining takes
+ * some bytes more. */
+__attribute__((always_inline)) static inline void scatter(uint8_t *slot, size_t step, const uint8_t *bytes,
+                                                          size_t n, const size_t unit) {
   for (size_t i = 0; i < n; i++) memcpy(slot + i * step, bytes + i * unit, unit);
 }
 
@@ -113,6 +115,51 @@ static size_t fill_row(uint8_t *place, const slots *s, uint64_t position, const 
   return size;
 }
 
+typedef uint32_t words __attribute__((vector_size(16)));
+
+static inline words load_words(const uint8_t *bytes) {
+  words w;
+  memcpy(&w, bytes, sizeof w);
+  return w;
+}
+
+static inline void store_words(uint8_t *slot, words w) { memcpy(slot, &w, sizeof w); }
+
+/* Four whole rows that are side by side in a packed group, four elements of each at a time:
+ *
+ *   a0 a1 a2 a3            slot      a0 b0 c0 d0
+ *   b0 b1 b2 b3            slot + 16 a1 b1 c1 d1
+ *   c0 c1 c2 c3     -->    slot + 32 a2 b2 c2 d2
+ *   d0 d1 d2 d3            slot + 48 a3 b3 c3 d3                                                                    */
+static void fill_four_rows(uint8_t *slot, const uint8_t *rows, size_t per_row) {
+  enum { STEP = 4 * ML_PACK_ROWS };
+  size_t stride = 4 * per_row;
+  for (const uint8_t *end = rows + stride; rows < end; rows += 16) {
+    words a = load_words(rows), b = load_words(rows + stride);
+    words c = load_words(rows + 2 * stride), d = load_words(rows + 3 * stride);
+    words ac_low = __builtin_shufflevector(a, c, 0, 4, 1, 5),
+          ac_high = __builtin_shufflevector(a, c, 2, 6, 3, 7);
+    words bd_low = __builtin_shufflevector(b, d, 0, 4, 1, 5),
+          bd_high = __builtin_shufflevector(b, d, 2, 6, 3, 7);
+    store_words(slot, __builtin_shufflevector(ac_low, bd_low, 0, 4, 1, 5));
+    store_words(slot + STEP, __builtin_shufflevector(ac_low, bd_low, 2, 6, 3, 7));
+    store_words(slot + 2 * STEP, __builtin_shufflevector(ac_high, bd_high, 0, 4, 1, 5));
+    store_words(slot + 3 * STEP, __builtin_shufflevector(ac_high, bd_high, 2, 6, 3, 7));
+    slot += 4 * STEP;
+  }
+}
+
+/* Rows at once, if these bytes begin with some that can be. Returns the bytes taken. */
+static size_t fill_rows(uint8_t *place, const slots *s, uint64_t position, const uint8_t *bytes,
+                        size_t size) {
+  uint64_t row_bytes = s->per_row * s->unit, row = position / row_bytes;
+  if (s->unit != 4 || s->step != ML_PACK_ROWS || s->per_row % 4 || row % 4 || position % row_bytes ||
+      size / 4 < row_bytes)
+    return fill_row(place, s, position, bytes, size);
+  fill_four_rows(place + 4 * first_slot(s, row), bytes, (size_t)s->per_row);
+  return (size_t)(4 * row_bytes);
+}
+
 void ml_fill_bytes(uint8_t *place, const ml_array *array, ml_layout layout, uint64_t position,
                    const uint8_t *bytes, size_t size) {
   if (position == 0) clear_last_group(place, array, layout);
@@ -121,7 +168,8 @@ void ml_fill_bytes(uint8_t *place, const ml_array *array, ml_layout layout, uint
     return;
   }
   slots s = slots_of(array, layout);
-  for (size_t done = 0; done < size;) done += fill_row(place, &s, position + done, bytes + done, size - done);
+  for (size_t done = 0; done < size;)
+    done += fill_rows(place, &s, position + done, bytes + done, size - done);
 }
 
 void ml_fill_finish(uint8_t *place, const ml_array *array, ml_layout layout) {
@@ -130,7 +178,7 @@ void ml_fill_finish(uint8_t *place, const ml_array *array, ml_layout layout) {
   size_t side_by_side = layout == ML_LAYOUT_PACKED ? ML_PACK_ROWS : 1; /* the same block of these rows */
   size_t blocks_per_scale = array->group / ML_BLOCK;
   for (size_t i = 0; i < n; i++) {
-    if (i / side_by_side % n_blocks % blocks_per_scale) {
+    if (blocks_per_scale > 1 && i / side_by_side % n_blocks % blocks_per_scale) {
       memcpy(place + 4 * i, place + 4 * (i - side_by_side), 4);
       continue;
     }
