@@ -83,6 +83,9 @@ export async function plan(module, head, { totalBytes = 0, tokenizer, ...options
 export class Engine {
   #memory;
   #workers = [];
+  #stopped = false;
+  /** Resolves when its threads wait for work: sessions that begin before have fewer. */
+  ready = Promise.resolve();
   /** For as long as a call runs that gives out logits: their receiver (see Session.score). */
   onPosition;
 
@@ -91,7 +94,14 @@ export class Engine {
    * @param {{ bytes?: number, threads?: number, onStage?: Function }} [options] memory to have; threads that sessions
    *   may use; receiver of traces
    */
-  static async start(module, { bytes = 0, threads = 1, onStage } = {}) {
+  static async start(module, options) {
+    const engine = await Engine.begin(module, options);
+    await engine.ready;
+    return engine;
+  }
+
+  /** The same, but its threads are still on their way: a model can be loaded meanwhile. */
+  static async begin(module, { bytes = 0, threads = 1, onStage } = {}) {
     const engine = new Engine();
     engine.#memory = makeMemory(module, bytes);
     const onPosition = (position, logits) => engine.onPosition?.(position, logits) ?? true;
@@ -100,12 +110,14 @@ export class Engine {
     engine.exports.__wasm_call_ctors();
     if (!engine.exports.ml_isa_name(0))
       throw new KraflaError('KRAFLA_E_BUILD', "this machine's relaxed SIMD is not what the build relies on");
-    if (threads > 1 && wantsSharedMemory(module)) await engine.#lendThreads(module, threads - 1);
+    if (threads > 1 && wantsSharedMemory(module)) engine.ready = engine.#lendThreads(module, threads - 1);
+    engine.ready.catch(() => {}); // whoever waits for it is told
     return engine;
   }
 
   /** Ends its threads. The engine is of no use afterwards. */
   stop() {
+    this.#stopped = true;
     for (const worker of this.#workers) worker.terminate();
     this.#workers = [];
   }
@@ -243,7 +255,7 @@ export class Engine {
     const outcomes = await Promise.race([Promise.all(replies), patience]);
     const ready = outcomes?.filter((outcome) => outcome === 'ready').length ?? 0;
     const deadline = Date.now() + THREAD_START_MS;
-    while (this.exports.ml_thread_lent() < ready && Date.now() < deadline)
+    while (!this.#stopped && this.exports.ml_thread_lent() < ready && Date.now() < deadline)
       await new Promise((resolve) => setTimeout(resolve, 0));
   }
 }

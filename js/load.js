@@ -25,9 +25,10 @@ const BREATHE_BYTES = 8 << 20;
  */
 export async function load(recipe, options, { pull, onProgress, signal }) {
   const { cache, timeout, retries } = options;
+  const threads = Math.min(options.threads ?? defaultThreads(), processors());
+  compileAhead(threads, options);
   const files = await openPackage(recipe, options.tokenizer, { pull, cache, timeout, retries, signal });
   const progress = new Progress(onProgress, files);
-  const threads = Math.min(options.threads ?? defaultThreads(), processors());
   const settings = { contextSize: options.contextSize, threads, kv: options.kv, loops: options.loops };
 
   progress.phase = 'tokenizer';
@@ -95,6 +96,15 @@ function checkFile({ name, size, sha256 }, actual, digest) {
     throw new KraflaError('KRAFLA_E_INTEGRITY', `${name}: its SHA-256 is not that of model.json`);
 }
 
+/** The module comes and is compiled while the files do. What goes wrong with it is told once it is needed. */
+function compileAhead(threads, { build, wasmUrl }) {
+  try {
+    loadBuild(buildsToTry({ build, threads })[0], wasmUrl);
+  } catch {
+    // startEngine will find the same
+  }
+}
+
 /** Memory of the right size, and the best build that runs on this machine. */
 async function startEngine(head, totalBytes, tokenizer, settings, { build: asked, wasmUrl }) {
   let last;
@@ -102,7 +112,7 @@ async function startEngine(head, totalBytes, tokenizer, settings, { build: asked
     try {
       const module = await loadBuild(build, wasmUrl);
       const { memoryBytes } = await plan(module, head, { totalBytes, tokenizer, ...settings });
-      return { engine: await Engine.start(module, { bytes: memoryBytes, threads: settings.threads }), build };
+      return { engine: await Engine.begin(module, { bytes: memoryBytes, threads: settings.threads }), build };
     } catch (error) {
       if (error.code !== 'KRAFLA_E_BUILD') throw error;
       last = error;
@@ -118,6 +128,7 @@ async function fill(engine, stream, tokenizerFile, settings) {
     for await (const chunk of stream.chunks()) loading.push(chunk);
     const model = loading.finish();
     tokenizer?.checkModel(model);
+    await engine.ready;
     return { model, tokenizer, session: model.session(settings) };
   } finally {
     loading.free();
