@@ -80,7 +80,8 @@ export function loadBuild(build, folder) {
   return modules.get(url.href);
 }
 
-const failBuild = (url, error) => {
+/** Says why the file with a module in it is of no use. */
+export const failBuild = (url, error) => {
   const policy = /content.security|CSP|unsafe-eval/i.test(error.message);
   const hint = policy
     ? ": the page's Content-Security-Policy needs script-src 'wasm-unsafe-eval'"

@@ -34,7 +34,7 @@ export async function load(recipe, options, { pull, onProgress, signal }) {
   progress.phase = 'tokenizer';
   const tokenizerFile = files.tokenizer && (await readTokenizer(files.tokenizer, progress));
   progress.phase = 'model';
-  const stream = new ModelStream(files.model, progress, signal);
+  const stream = new ModelStream(files.model, progress, signal, await digestFor(files.model));
   try {
     const head = await stream.head();
     const { engine, build } = await startEngine(head, stream.size, tokenizerFile, settings, options);
@@ -67,8 +67,10 @@ export async function inspect(recipe, options, { pull, signal }) {
   return { manifest: files.manifest, build, threads, ...planned, memoryBytes: planned.memoryBytes + tokenizerBytes };
 }
 
+const digestFor = async ({ sha256 }) => (sha256 ? newDigest() : undefined);
+
 async function readTokenizer(file, progress) {
-  const digest = file.sha256 && newDigest();
+  const digest = await digestFor(file);
   const bytes = await readAll(file, {
     onBytes: (chunk) => {
       digest?.update(chunk);
@@ -147,11 +149,11 @@ class ModelStream {
   /** Bytes that the file has, 0 if nobody knows. */
   size;
 
-  constructor(file, progress, signal) {
+  constructor(file, progress, signal, digest) {
     this.#file = file;
     this.#progress = progress;
     this.#signal = signal;
-    this.#digest = file.sha256 && newDigest();
+    this.#digest = digest;
     this.size = file.size ?? file.knownSize ?? 0;
     if (file.size !== undefined && file.knownSize !== undefined && file.knownSize !== file.size)
       checkFile(file, file.knownSize);

@@ -61,6 +61,16 @@ test('a worker that is gone, and one that cannot be loaded, reject', async () =>
   });
 });
 
+test('a policy that forbids wasm is named, whoever needs wasm first', async () => {
+  const policy = "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self'";
+  await withPage({ isolated: false, extra: TASKS, policy }, async (page) => {
+    for (const worker of [true, false]) {
+      const loading = inPage(page, 'generate', { name: 'llama', ids: IDS, options: { worker } });
+      await assert.rejects(loading, /cannot be compiled: the page's Content-Security-Policy needs .*wasm-unsafe-eval/);
+    }
+  });
+});
+
 test('files that are dropped, bytes, streams, and a server that errs', async () => {
   const server = await startFaultServer(`${ROOT}build/packages`);
   try {

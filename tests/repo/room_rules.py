@@ -82,7 +82,7 @@ JS_LAYERS = (
     ("cli.js",),
 )
 JS_IMPORT = re.compile(r"""(?:\bfrom|\bimport)\s*\(?\s*['"]([^'"]+)['"]""")
-JS_LIBRARIES = {"@huggingface/jinja": "template_budget.js", "@noble/hashes/sha2.js": "digest.js"}
+JS_LIBRARIES = {"@huggingface/jinja": "template_budget.js", "hash-wasm": "digest.js"}
 
 
 def js_import_problems(name: str, text: str) -> list[str]:
