@@ -28,7 +28,7 @@ void ml_forward_place(ml_forward *f, ml_arena *arena) {
   f->block_out = take_rows(arena, n, c->dim);
   f->quants = ml_arena_take(arena, (uint64_t)n * widest, sizeof(int8_t));
   f->quant_scales = take_rows(arena, n, widest / ML_BLOCK);
-  f->quant_sums = ml_arena_take(arena, (uint64_t)n * (widest / ML_BLOCK), sizeof(int32_t));
+  f->quant_starts = ml_arena_take(arena, (uint64_t)n * (widest / ML_BLOCK), sizeof(int32_t));
   f->quants_wide =
       f->kernels->wants_wide ? ml_arena_take(arena, (uint64_t)n * widest, sizeof(int16_t)) : NULL;
   f->q = take_rows(arena, n, c->q_dim);

@@ -42,7 +42,7 @@ typedef struct ml_rope_table {
 typedef struct ml_kv_q8_scratch {
   float *x, *d;
   int8_t *q;
-  int32_t *sums;
+  int32_t *starts;
   int16_t *wide;
 } ml_kv_q8_scratch;
 
@@ -69,14 +69,14 @@ typedef struct ml_forward {
   ml_imatrix *imatrix; /* NULL: none */
 
   ml_rope_table rope, rope_local;
-  float *factors;       /* (n_batch, embed_factor_dim): a factored embedding's rows, or one row of the head */
-  float *x;             /* (n_batch, dim): the residual stream */
-  float *normed;        /* (n_batch, dim): input of a block's matrices */
-  float *block_out;     /* (n_batch, dim): what a block adds to x */
-  int8_t *quants;       /* (n_batch, widest input): quantized rows */
-  float *quant_scales;  /* (n_batch, widest input / 32) */
-  int32_t *quant_sums;  /* the same */
-  int16_t *quants_wide; /* (n_batch, widest input), NULL unless the kernels want it */
+  float *factors;      /* (n_batch, embed_factor_dim): a factored embedding's rows, or one row of the head */
+  float *x;            /* (n_batch, dim): the residual stream */
+  float *normed;       /* (n_batch, dim): input of a block's matrices */
+  float *block_out;    /* (n_batch, dim): what a block adds to x */
+  int8_t *quants;      /* (n_batch, widest input): quantized rows */
+  float *quant_scales; /* (n_batch, widest input / 32) */
+  int32_t *quant_starts; /* the same */
+  int16_t *quants_wide;  /* (n_batch, widest input), NULL unless the kernels want it */
 
   float *q, *k, *v; /* (n_batch, q_dim), (n_batch, kv_dim) twice */
   float *gate;      /* (n_batch, q_dim) */

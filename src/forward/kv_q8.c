@@ -35,7 +35,7 @@ void ml_kv_q8_place_scratch(ml_forward *f, ml_arena *arena) {
   s->x = ml_arena_take(arena, blocks, ML_BLOCK * sizeof(float));
   s->q = ml_arena_take(arena, blocks, ML_BLOCK);
   s->d = ml_arena_take(arena, blocks, sizeof(float));
-  s->sums = ml_arena_take(arena, blocks, sizeof(int32_t));
+  s->starts = ml_arena_take(arena, blocks, sizeof(int32_t));
   s->wide = f->kernels->wants_wide ? ml_arena_take(arena, blocks, ML_BLOCK * sizeof(int16_t)) : NULL;
 }
 
@@ -48,17 +48,17 @@ static ml_rows quantize_heads(const ml_forward *f, uint32_t thread, const float 
   const ml_kv_q8_scratch *s = &f->kv_q8;
   float *x = s->x + at * ML_BLOCK, *d = s->d + at;
   int8_t *q = s->q + at * ML_BLOCK;
-  int32_t *sums = s->sums + at;
+  int32_t *starts = s->starts + at;
   for (size_t h = 0; h < n; h++) {
     memcpy(x + h * width, heads + h * c->head_dim, c->head_dim * sizeof *x);
     memset(x + h * width + c->head_dim, 0, (width - c->head_dim) * sizeof *x);
     size_t first = h * n_blocks;
-    if (!f->kernels->quantize(q + h * width, d + first, sums + first, x + h * width, width))
+    if (!f->kernels->quantize(q + h * width, d + first, starts + first, x + h * width, width))
       for (size_t b = 0; b < n_blocks; b++) d[first + b] = NAN;
   }
   int16_t *wide = s->wide ? s->wide + at * ML_BLOCK : NULL;
   if (wide) ml_widen(wide, q, (uint32_t)(n * width));
-  return (ml_rows){n, (uint32_t)width, x, q, d, sums, wide};
+  return (ml_rows){n, (uint32_t)width, x, q, d, starts, wide};
 }
 
 void ml_kv_q8_store(const ml_forward *f, const ml_layer_cache *cache, uint32_t thread, uint32_t kv_head,

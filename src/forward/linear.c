@@ -34,7 +34,7 @@ static void prepare(void *context, uint32_t thread, uint32_t begin, uint32_t end
   for (uint32_t t = begin; t < end; t++) {
     size_t at = (size_t)t * job->cols, block = at / ML_BLOCK;
     int8_t *q = f->quants + at;
-    if (!f->kernels->quantize(q, f->quant_scales + block, f->quant_sums + block, job->x + at, job->cols)) {
+    if (!f->kernels->quantize(q, f->quant_scales + block, f->quant_starts + block, job->x + at, job->cols)) {
       unsigned first = atomic_load(&job->first_bad);
       while (t < first && !atomic_compare_exchange_weak(&job->first_bad, &first, t)) continue;
     }
@@ -51,7 +51,7 @@ ml_status ml_prepare_rows(ml_forward *f, ml_rows *rows, const float *x, uint32_t
     return ml_fail(error, ML_E_NUMERIC, stage, ml_int(layer),
                    "layer with an infinite or NaN activation at position", ml_uint((uint64_t)first + bad),
                    ML_NO_OFFSET);
-  *rows = (ml_rows){n, cols, x, f->quants, f->quant_scales, f->quant_sums, f->quants_wide};
+  *rows = (ml_rows){n, cols, x, f->quants, f->quant_scales, f->quant_starts, f->quants_wide};
   return ML_OK;
 }
 

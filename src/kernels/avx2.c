@@ -31,14 +31,14 @@ static inline void store_rows(const ml_tile *tile, uint32_t token, uint32_t half
     v8_store_part(y, acc, tile->n_rows - 8 * half);
 }
 
-/* Eight rows: Q4_0's nibbles are the unsigned operand, or twice INT2's codes, and the excess, 8 or 3 * sum(x), is taken
- * off afterwards. A pair of products is at most 2 * 15 * 127, eight of them 30480: they fit 16 bits. */
-static inline __m256i dot_small(const __m256i *nibbles, const int8_t *x, int32_t excess) {
+/* Eight rows: Q4_0's nibbles are the unsigned operand, or twice INT2's codes, which are 8 or 3 too large; `start` makes
+ * up for it. A pair of products is at most 2 * 15 * 127, eight of them 30480: they fit 16 bits. */
+static inline __m256i dot_small(const __m256i *nibbles, const int8_t *x, int32_t start) {
   __m256i total = _mm256_maddubs_epi16(nibbles[0], spread(x));
 #pragma GCC unroll 8
   for (int i = 1; i < 8; i++)
     total = _mm256_add_epi16(total, _mm256_maddubs_epi16(nibbles[i], spread(x + 4 * i)));
-  return _mm256_sub_epi32(_mm256_madd_epi16(total, _mm256_set1_epi16(1)), _mm256_set1_epi32(excess));
+  return _mm256_add_epi32(_mm256_madd_epi16(total, _mm256_set1_epi16(1)), _mm256_set1_epi32(start));
 }
 
 /* Columns 4 i ... 4 i + 3 of eight rows each. */
@@ -75,7 +75,8 @@ __attribute__((always_inline)) static inline void small_half(const ml_tile *tile
 #pragma GCC unroll 4
     for (uint32_t t = 0; t < n; t++) {
       size_t at = t * tile->n_blocks + b;
-      __m256i isum = dot_small(operands, tile->q + at * 32, (int2 ? 3 : 8) * tile->sums[at]);
+      int32_t start = int2 ? ml_start_int2(tile->starts[at]) : tile->starts[at];
+      __m256i isum = dot_small(operands, tile->q + at * 32, start);
       acc[t] = add_block(acc[t], isum, dw, tile->d[at]);
     }
   }

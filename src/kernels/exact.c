@@ -9,8 +9,8 @@
 
 /* The matrix products below read activations as they are, so this matters to keys and values alone, if the cache holds
  * bytes: then its quantization is the only one of activations. */
-static bool k_quantize(int8_t *q, float *d, int32_t *sums, const float *x, size_t n) {
-  return ml_kernels_scalar.quantize(q, d, sums, x, n);
+static bool k_quantize(int8_t *q, float *d, int32_t *starts, const float *x, size_t n) {
+  return ml_kernels_scalar.quantize(q, d, starts, x, n);
 }
 
 static double dot(const float *x, const float *y, size_t n) {

@@ -4,6 +4,7 @@
  *
  * Reductions: lane k adds elements k, k + 8, ... in order, missing ones are +0, then v8_sum. */
 #include <math.h>
+#include <string.h>
 
 #include "kernels/kernels.h"
 
@@ -148,39 +149,37 @@ static void k_matmul_f16_packed(float *y, size_t y_stride, const ml_matrix *w, c
 
 /* ---------------------------------------------------------------- quantizer */
 
-static bool k_quantize_block(int8_t *q, float *d, int32_t *sum, const float *x) {
-  v8 greatest = v8_set(0.0f);
-  v8 finite = v8_less(v8_set(0.0f), v8_set(1.0f));
+static bool k_quantize_block(int8_t *q, float *d, int32_t *start, const float *x) {
+  v8 greatest = v8_set(0.0f), zero = greatest, one = v8_set(1.0f);
   for (int i = 0; i < ML_BLOCK; i += 8) {
-    v8 a = v8_abs(v8_load(x + i));
-    finite = v8_select(finite, v8_less(a, v8_set(HUGE_VALF)), finite); /* false for NaN too */
-    greatest = v8_max(greatest, a);
+    v8 a = v8_load(x + i);
+    zero = v8_add(zero, v8_sub(a, a)); /* NaN for NaN and infinity */
+    greatest = v8_max(greatest, v8_abs(a));
   }
+  if (!v8_all(v8_less(zero, one))) return false;
   float amax = v8_greatest(greatest);
   if (amax < 1e-30f) { /* 127 / amax would overflow */
     *d = 0.0f;
-    *sum = 0;
-    for (int i = 0; i < ML_BLOCK; i++) q[i] = 0;
-    return v8_all(finite);
+    *start = 0;
+    memset(q, 0, ML_BLOCK);
+    return true;
   }
   *d = amax / 127.0f;
-  v8 scale = v8_set(127.0f / amax), half = v8_set(0.5f), limit = v8_set(127.0f), total = v8_set(0.0f);
+  /* No level is above 127.5001, rounding errors included, so that truncation keeps them within 127. */
+  v8 scale = v8_set(127.0f / amax), half = v8_set(0.5f), total = v8_set(0.0f);
   K_ROLLED for (int i = 0; i < ML_BLOCK; i += 8) {
     v8 element = v8_load(x + i);
     v8 level = v8_add(v8_mul(element, scale), v8_copysign(half, element));
-    v8 size = v8_abs(level);
-    level = v8_select(v8_less(size, limit), level, v8_copysign(limit, level));
-    v8_store_i8(q + i, level);
-    total = v8_add(total, v8_load_i8(q + i)); /* exact: small integers */
+    total = v8_add(total, v8_store_i8(q + i, level)); /* exact: small integers */
   }
-  *sum = (int32_t)v8_sum(total);
-  return v8_all(finite);
+  *start = -8 * (int32_t)v8_sum(total);
+  return true;
 }
 
-static bool k_quantize(int8_t *q, float *d, int32_t *sums, const float *x, size_t n) {
+static bool k_quantize(int8_t *q, float *d, int32_t *starts, const float *x, size_t n) {
   bool finite = true;
   for (size_t block = 0; block < n / ML_BLOCK; block++)
-    if (!k_quantize_block(q + block * ML_BLOCK, d + block, sums + block, x + block * ML_BLOCK))
+    if (!k_quantize_block(q + block * ML_BLOCK, d + block, starts + block, x + block * ML_BLOCK))
       finite = false;
   return finite;
 }

@@ -7,9 +7,9 @@
  * any number (0 too) unless said otherwise. Inputs may hold infinities and NaN, which then come out as NaN or infinity
  * where they do with scalar; which of several NaN does not matter. Order of operations: docs/NUMERICS.md. */
 
-/* Format rule for blocks of 32: q (n), d (n / 32), sums (n / 32) of q, n a multiple of 32. False if any x is NaN or
+/* Format rule for blocks of 32: q (n), d (n / 32) and ml_rows.starts (n / 32), n a multiple of 32. False if any x is NaN or
  * infinite; the results are then unspecified. */
-ML_KERNEL(bool, quantize, (int8_t *q, float *d, int32_t *sums, const float *x, size_t n))
+ML_KERNEL(bool, quantize, (int8_t *q, float *d, int32_t *starts, const float *x, size_t n))
 
 /* y[t * y_stride + r] = row r of w times activation row t, for row_begin <= r < row_end and every t, by
  * acc = acc + (float)isum * (dw * dx), block after block. row_begin is a multiple of 16; row_end too, or w->rows.

@@ -65,10 +65,12 @@ typedef struct ml_matrix {
 /* Rows of activations, one per token, with their quantized form (all of it: any kernel may use any part). */
 typedef struct ml_rows {
   uint32_t n, cols;
-  const float *x;      /* (n, cols) */
-  const int8_t *q;     /* (n, cols), in [-127, 127] */
-  const float *d;      /* (n, cols / 32) */
-  const int32_t *sums; /* (n, cols / 32): sum of the block's q */
+  const float *x;  /* (n, cols) */
+  const int8_t *q; /* (n, cols), in [-127, 127] */
+  const float *d;  /* (n, cols / 32) */
+  const int32_t
+      *starts;         /* (n, cols / 32): -8 * sum of the block's q, from where a sum of products with Q4_0's
+                            nibbles starts, since these are 8 too large */
   const int16_t *wide; /* (n, cols): q as i16, each four elements a b c d in the order a c b d; only if the
                           implementation wants it (ml_kernels.wants_wide) */
 } ml_rows;

@@ -48,14 +48,14 @@ static inline int32x4_t dot_q8(const int8x16_t w[8], const int8_t *x) {
 }
 
 /* All eight words are, and two columns more: sixteen products of at most 15 * 127 are 30480. */
-static inline int32x4_t dot_small(const int8x16_t w[8], const int8_t *x, int32_t excess) {
+static inline int32x4_t dot_small(const int8x16_t w[8], const int8_t *x, int32_t start) {
   int8x16_t to_rows[8];
   spread(to_rows, x);
   spread(to_rows + 4, x + 16);
   products all = multiply(w[0], to_rows[0]);
 #pragma GCC unroll 7
   for (int i = 1; i < 8; i++) all = multiply_add(all, w[i], to_rows[i]);
-  return vpadalq_s16(vdupq_n_s32(-excess), vpaddq_s16(all.low, all.high));
+  return vpadalq_s16(vdupq_n_s32(start), vpaddq_s16(all.low, all.high));
 }
 
 #include "kernels/packed_neon.h"

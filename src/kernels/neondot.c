@@ -26,8 +26,8 @@ static inline int32x4_t dot_q8(const int8x16_t w[8], const int8_t *x) {
   return dot_words(vdupq_n_s32(0), w, x);
 }
 
-static inline int32x4_t dot_small(const int8x16_t w[8], const int8_t *x, int32_t excess) {
-  return dot_words(vdupq_n_s32(-excess), w, x);
+static inline int32x4_t dot_small(const int8x16_t w[8], const int8_t *x, int32_t start) {
+  return dot_words(vdupq_n_s32(start), w, x);
 }
 
 #include "kernels/packed_neon.h"

@@ -13,11 +13,11 @@ typedef struct ml_tile {
   size_t n_blocks;
   const uint8_t *quants; /* the group's: (n_blocks, words, 16) x 4 bytes */
   const float *scales;   /* (n_blocks, 16) */
-  /* the first token's; the next one's are n_blocks * 32 (q, wide) or n_blocks (d, sums) further */
+  /* the first token's; the next one's are n_blocks * 32 (q, wide) or n_blocks (d, starts) further */
   const int8_t *q;
   const int16_t *wide;
   const float *d;
-  const int32_t *sums;
+  const int32_t *starts;
 } ml_tile;
 
 typedef void ml_tile_fn(const ml_tile *tile);
@@ -40,7 +40,7 @@ __attribute__((always_inline)) static inline void ml_packed_matmul(
       tile.q = x->q + block * ML_BLOCK;
       tile.wide = x->wide ? x->wide + block * ML_BLOCK : NULL;
       tile.d = x->d + block;
-      tile.sums = x->sums + block;
+      tile.starts = x->starts + block;
       if (x->n - t >= wide_tile) {
         tile_wide(&tile);
         t += wide_tile;
@@ -51,6 +51,9 @@ __attribute__((always_inline)) static inline void ml_packed_matmul(
     }
   }
 }
+
+/* Twice INT2's codes are 3 too large, where Q4_0's nibbles are 8. */
+static inline int32_t ml_start_int2(int32_t start) { return start / 8 * 3; }
 
 /* A matrix kernel from its tiles. */
 #define ML_PACKED_MATMUL(name, block_bytes, width, tile_wide, tile_one)                                 \

@@ -5,8 +5,7 @@
  *   x      32 activations
  *
  *   static inline int32x4_t dot_q8(const int8x16_t w[8], const int8_t *x);               |w| <= 127
- *   static inline int32x4_t dot_small(const int8x16_t w[8], const int8_t *x, int32_t excess);   w: 0 ... 15; less the
- *                                                                                               excess, of all of w x
+ *   static inline int32x4_t dot_small(const int8x16_t w[8], const int8_t *x, int32_t start);    w: 0 ... 15
  *
  * It includes this file after them and gets the kernels. */
 
@@ -69,8 +68,8 @@ __attribute__((always_inline)) static inline void neon_quads(const ml_tile *tile
       for (uint32_t t = 0; t < n; t++) {
         size_t at = t * tile->n_blocks + b;
         const int8_t *x = tile->q + at * ML_BLOCK;
-        int32x4_t dot =
-            type == ML_Q8_0 ? dot_q8(w, x) : dot_small(w, x, (type == ML_Q4_0 ? 8 : 3) * tile->sums[at]);
+        int32_t start = type == ML_INT2 ? ml_start_int2(tile->starts[at]) : tile->starts[at];
+        int32x4_t dot = type == ML_Q8_0 ? dot_q8(w, x) : dot_small(w, x, start);
         float32x4_t isum = vcvtq_f32_s32(dot);
         acc[t * n_quads + i] = vaddq_f32(acc[t * n_quads + i], vmulq_f32(isum, vmulq_n_f32(dw, tile->d[at])));
       }

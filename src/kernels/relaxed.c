@@ -52,13 +52,12 @@ TEMPLATE v128_t dot_nibbles(const v128_t *nibbles, const int8_t *x, const bool p
   return pairs ? total(wasm_i16x8_add(low, high), true) : wasm_i32x4_add(low, high);
 }
 
-/* Q4_0: its nibbles are 8 too large. */
-TEMPLATE v128_t dot_q4(const v128_t *nibbles, const int8_t *x, const int32_t *sum, const bool pairs) {
-  return wasm_i32x4_sub(dot_nibbles(nibbles, x, pairs), eight_times(sum));
+TEMPLATE v128_t dot_q4(const v128_t *nibbles, const int8_t *x, const int32_t *start, const bool pairs) {
+  return wasm_i32x4_add(spread(start), dot_nibbles(nibbles, x, pairs));
 }
 
 /* Q8_0: w + 128 is 16 times one nibble plus another. */
-TEMPLATE v128_t dot_q8(const v128_t *nibbles, const int8_t *x, const int32_t *sum, const bool pairs) {
+TEMPLATE v128_t dot_q8(const v128_t *nibbles, const int8_t *x, const int32_t *start, const bool pairs) {
   v128_t low = wasm_i32x4_splat(0), high = wasm_i32x4_splat(0);
 #pragma clang loop unroll(full)
   for (int i = 0; i < 8; i++) {
@@ -66,7 +65,7 @@ TEMPLATE v128_t dot_q8(const v128_t *nibbles, const int8_t *x, const int32_t *su
     low = add_four(low, four, nibbles[2 * i], pairs);
     high = add_four(high, four, nibbles[2 * i + 1], pairs);
   }
-  v128_t above = wasm_i32x4_sub(total(high, pairs), eight_times(sum));
+  v128_t above = wasm_i32x4_add(total(high, pairs), spread(start));
   return wasm_i32x4_add(total(low, pairs), wasm_i32x4_shl(above, 4));
 }
 
@@ -92,8 +91,8 @@ TEMPLATE void quarter_wide(const ml_tile *tile, uint32_t quarter, const bool q8,
     for (int t = 0; t < TILE; t++) {
       size_t at = (size_t)t * tile->n_blocks + b;
       const int8_t *x = tile->q + at * ML_BLOCK;
-      const int32_t *sum = tile->sums + at;
-      v128_t isum = q8 ? dot_q8(nibbles, x, sum, pairs) : dot_q4(nibbles, x, sum, pairs);
+      const int32_t *start = tile->starts + at;
+      v128_t isum = q8 ? dot_q8(nibbles, x, start, pairs) : dot_q4(nibbles, x, start, pairs);
       acc[t] = add_block(acc[t], isum, dw, tile->d + at);
     }
   }
@@ -119,9 +118,9 @@ TEMPLATE void block_q4(v128_t isum[QUARTERS], const ml_tile *tile, size_t b, v12
       isum[i] = add_four(isum[i], x_high, nibbles[1], pairs);
     }
   }
-  v128_t excess = eight_times(tile->sums + b);
+  v128_t start = spread(tile->starts + b);
 #pragma clang loop unroll(full)
-  for (int i = 0; i < QUARTERS; i++) isum[i] = wasm_i32x4_sub(total(isum[i], pairs), excess);
+  for (int i = 0; i < QUARTERS; i++) isum[i] = wasm_i32x4_add(total(isum[i], pairs), start);
 }
 
 /* x is the small operand, in two parts: what is above 0, and minus what is below. */
@@ -187,9 +186,8 @@ static void int2_quarter(const ml_tile *tile, uint32_t quarter, uint32_t n) {
 #pragma clang loop unroll(disable)
     for (uint32_t t = 0; t < n; t++) {
       size_t at = (size_t)t * tile->n_blocks + b;
-      v128_t sum = spread(tile->sums + at); /* of which three are to be taken off */
-      v128_t isum = wasm_i32x4_sub(dot_nibbles(codes, tile->q + at * ML_BLOCK, true), sum);
-      acc[t] = add_block(acc[t], wasm_i32x4_sub(isum, wasm_i32x4_add(sum, sum)), dw, tile->d + at);
+      v128_t isum = dot_nibbles(codes, tile->q + at * ML_BLOCK, true);
+      acc[t] = add_block(acc[t], wasm_i32x4_add(isum, start_int2(tile->starts + at)), dw, tile->d + at);
     }
   }
   store_sums(tile, quarter, acc, n);

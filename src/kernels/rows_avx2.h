@@ -20,7 +20,7 @@ static inline __m256i rows_dot_q8(const uint8_t *block, __m256i x) {
   return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
 }
 
-/* The same with nibbles, 0 ... 15: 8 * sum(x) too much. */
+/* The same with nibbles, 0 ... 15, which are 8 too large. */
 static inline __m256i rows_dot_q4(const uint8_t *block, __m256i x) {
   __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)block);
   __m256i both = _mm256_inserti128_si256(_mm256_castsi128_si256(bytes), _mm_srli_epi16(bytes, 4), 1);
@@ -47,7 +47,7 @@ __attribute__((always_inline)) static inline void rows_four(float out[4], const 
     for (int i = 0; i < 4; i++)
       dot[i] = q8 ? rows_dot_q8(quants[i] + b * bytes, xs) : rows_dot_q4(quants[i] + b * bytes, xs);
     __m128i isum = rows_sum(dot[0], dot[1], dot[2], dot[3]);
-    if (!q8) isum = _mm_sub_epi32(isum, _mm_set1_epi32(8 * x->sums[at]));
+    if (!q8) isum = _mm_add_epi32(isum, _mm_set1_epi32(x->starts[at]));
     __m128 dw = _mm_setr_ps(scales[0][b], scales[1][b], scales[2][b], scales[3][b]);
     acc = _mm_add_ps(acc, _mm_mul_ps(_mm_cvtepi32_ps(isum), _mm_mul_ps(dw, _mm_set1_ps(x->d[at]))));
   }

@@ -44,7 +44,7 @@ __attribute__((always_inline)) static inline float32x4_t rows_four(const ml_matr
       dw[i] = scales[i][b];
     }
     int32x4_t isum = vpaddq_s32(vpaddq_s32(dot[0], dot[1]), vpaddq_s32(dot[2], dot[3]));
-    if (!q8) isum = vsubq_s32(isum, vdupq_n_s32(8 * x->sums[at]));
+    if (!q8) isum = vaddq_s32(isum, vdupq_n_s32(x->starts[at]));
     float32x4_t scale = vmulq_n_f32(vld1q_f32(dw), x->d[at]);
     acc = vaddq_f32(acc, vmulq_f32(vcvtq_f32_s32(isum), scale));
   }

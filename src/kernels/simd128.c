@@ -9,7 +9,11 @@
 
 #include "kernels/embed.h"
 
-enum { TILE = 4 }; /* tokens: 4 sums, 4 totals and a word's 4 pairs leave 4 of 16 registers to work with */
+enum { TILE = 8 }; /* tokens: 8 sums and a word's 4 pairs leave 4 of 16 registers to work with */
+enum { INT2_TILE = 4 };
+/* Over the words of a block, with a tile's sums in registers. Written out, V8 would get all words' pairs at once and spill
+ * them; docs/KERNELS.md. */
+#define EACH_WORD(name, n) _Pragma("clang loop unroll(disable)") for (int name = 0; name < (n); name++)
 
 static inline v128_t pair(v128_t weights, const int16_t *x) {
   return wasm_i32x4_dot_i16x8(weights, spread(x));
@@ -49,9 +53,9 @@ static inline void q4_one(const ml_tile *tile) {
         q4_pairs w = split_q4(wasm_v128_load(tile->quants + b * 256 + 64 * word + 16 * i), nibble);
         isum[i] = wasm_i32x4_add(isum[i], dot_q4(&w, tile->wide + b * ML_BLOCK + 4 * word));
       }
-    v128_t excess = eight_times(tile->sums + b);
+    v128_t start = spread(tile->starts + b);
     for (int i = 0; i < QUARTERS; i++)
-      acc[i] = add_block(acc[i], wasm_i32x4_sub(isum[i], excess),
+      acc[i] = add_block(acc[i], wasm_i32x4_add(isum[i], start),
                          wasm_v128_load(tile->scales + b * 16 + 4 * i), tile->d + b);
   }
   store_quarters(tile, acc);
@@ -62,9 +66,9 @@ static inline void q4_quarter(const ml_tile *tile, uint32_t quarter) {
   clear(acc, TILE);
   for (size_t b = 0; b < tile->n_blocks; b++) {
     v128_t isum[TILE];
-    clear(isum, TILE);
 #pragma clang loop unroll(full)
-    for (int word = 0; word < 4; word++) {
+    for (int t = 0; t < TILE; t++) isum[t] = spread(tile->starts + (size_t)t * tile->n_blocks + b);
+    EACH_WORD(word, 4) {
       q4_pairs w = split_q4(wasm_v128_load(tile->quants + b * 256 + 64 * word + 16 * quarter), nibble);
 #pragma clang loop unroll(full)
       for (int t = 0; t < TILE; t++) {
@@ -74,11 +78,8 @@ static inline void q4_quarter(const ml_tile *tile, uint32_t quarter) {
     }
     v128_t dw = wasm_v128_load(tile->scales + b * 16 + 4 * quarter);
 #pragma clang loop unroll(full)
-    for (int t = 0; t < TILE; t++) {
-      size_t at = (size_t)t * tile->n_blocks + b;
-      v128_t exact = wasm_i32x4_sub(isum[t], eight_times(tile->sums + at));
-      acc[t] = add_block(acc[t], exact, dw, tile->d + at);
-    }
+    for (int t = 0; t < TILE; t++)
+      acc[t] = add_block(acc[t], isum[t], dw, tile->d + (size_t)t * tile->n_blocks + b);
   }
   store_tokens(tile, quarter, acc, TILE);
 }
@@ -103,19 +104,13 @@ static inline v128_t add_int2(v128_t isum, int2_pairs w, const int16_t *x) {
   return wasm_i32x4_add(isum, wasm_i32x4_add(pair(w.even, x), pair(w.odd, x + 2)));
 }
 
-/* 3 * sum(x) */
-static inline v128_t int2_excess(const int32_t *sum) {
-  v128_t one = spread(sum);
-  return wasm_i32x4_add(one, wasm_i32x4_add(one, one));
-}
-
 /* Four rows and n tokens. */
 __attribute__((always_inline)) static inline void int2_quarter(const ml_tile *tile, uint32_t quarter,
                                                                const int n) {
-  v128_t six = wasm_u16x8_shr(byte_mask(6), 8), acc[TILE];
+  v128_t six = wasm_u16x8_shr(byte_mask(6), 8), acc[INT2_TILE];
   clear(acc, n);
   for (size_t b = 0; b < tile->n_blocks; b++) {
-    v128_t isum[TILE];
+    v128_t isum[INT2_TILE];
     clear(isum, n);
 #pragma clang loop unroll(full)
     for (int word = 0; word < 2; word++) {
@@ -133,13 +128,15 @@ __attribute__((always_inline)) static inline void int2_quarter(const ml_tile *ti
 #pragma clang loop unroll(full)
     for (int t = 0; t < n; t++) {
       size_t at = (size_t)t * tile->n_blocks + b;
-      acc[t] = add_block(acc[t], wasm_i32x4_sub(isum[t], int2_excess(tile->sums + at)), dw, tile->d + at);
+      acc[t] = add_block(acc[t], wasm_i32x4_add(isum[t], start_int2(tile->starts + at)), dw, tile->d + at);
     }
   }
   store_tokens(tile, quarter, acc, n);
 }
 
-static inline void int2_wide(const ml_tile *tile) { EACH_QUARTER(quarter) int2_quarter(tile, quarter, TILE); }
+static inline void int2_wide(const ml_tile *tile) {
+  EACH_QUARTER(quarter) int2_quarter(tile, quarter, INT2_TILE);
+}
 static inline void int2_one(const ml_tile *tile) { EACH_QUARTER(quarter) int2_quarter(tile, quarter, 1); }
 
 /* ---------------------------------------------------------------- Q8_0 */
@@ -173,9 +170,8 @@ static inline void q8_quarter(const ml_tile *tile, uint32_t quarter) {
   clear(acc, TILE);
   for (size_t b = 0; b < tile->n_blocks; b++) {
     v128_t isum[TILE];
-    for (int t = 0; t < TILE; t++) isum[t] = wasm_i32x4_splat(0);
-#pragma clang loop unroll(full)
-    for (int word = 0; word < 8; word++) {
+    clear(isum, TILE);
+    EACH_WORD(word, 8) {
       v128_t w = wasm_v128_load(tile->quants + b * 512 + 64 * word + 16 * quarter);
       v128_t even = even_bytes(w), odd = odd_bytes(w);
 #pragma clang loop unroll(full)
@@ -194,7 +190,7 @@ static inline void q8_quarter(const ml_tile *tile, uint32_t quarter) {
 
 static inline void q8_wide(const ml_tile *tile) { EACH_QUARTER(quarter) q8_quarter(tile, quarter); }
 
-ML_PACKED_MATMUL(k_matmul_int2_packed, 8, TILE, int2_wide, int2_one)
+ML_PACKED_MATMUL(k_matmul_int2_packed, 8, INT2_TILE, int2_wide, int2_one)
 ML_PACKED_MATMUL(k_matmul_q4_0_packed, 16, TILE, q4_wide, q4_one)
 ML_PACKED_MATMUL(k_matmul_q8_0_packed, 32, TILE, q8_wide, q8_one)
 

@@ -28,8 +28,12 @@ static inline v128_t byte_mask(uint8_t byte) {
   return wasm_u8x16_splat(unknown);
 }
 
-/* 8 * sum(x), to be taken off where weights were 8 too large. */
-static inline v128_t eight_times(const int32_t *sum) { return wasm_i32x4_shl(spread(sum), 3); }
+/* From where a sum of products starts whose weights are twice INT2's codes, and 3 too large: of Q4_0's nibbles, which are
+ * 8 too large, it is *start. */
+static inline v128_t start_int2(const int32_t *start) {
+  v128_t one = wasm_i32x4_shr(spread(start), 3);
+  return wasm_i32x4_add(one, wasm_i32x4_add(one, one));
+}
 
 /* acc + (float)isum * (dw * dx) */
 static inline v128_t add_block(v128_t acc, v128_t isum, v128_t dw, const float *dx) {

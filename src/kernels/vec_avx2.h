@@ -69,10 +69,11 @@ static inline float v8_greatest(v8 a) {
   return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 
-static inline void v8_store_i8(int8_t *p, v8 a) {
+static inline v8 v8_store_i8(int8_t *p, v8 a) {
   __m256i wide = _mm256_cvttps_epi32(a);
   __m128i half = _mm_packs_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
   _mm_storel_epi64((__m128i *)(void *)p, _mm_packs_epi16(half, half));
+  return _mm256_cvtepi32_ps(wide);
 }
 
 static inline v8 v8_load_i8(const int8_t *p) {

@@ -103,9 +103,10 @@ static inline v8 v8_sum_each(const v8 a[8]) {
 /* Of numbers: NaN would win here. */
 static inline float v8_greatest(v8 a) { return vmaxvq_f32(vmaxq_f32(a.low, a.high)); }
 
-static inline void v8_store_i8(int8_t *p, v8 a) {
-  int16x8_t wide = vcombine_s16(vmovn_s32(vcvtq_s32_f32(a.low)), vmovn_s32(vcvtq_s32_f32(a.high)));
-  vst1_s8(p, vmovn_s16(wide));
+static inline v8 v8_store_i8(int8_t *p, v8 a) {
+  int32x4_t low = vcvtq_s32_f32(a.low), high = vcvtq_s32_f32(a.high);
+  vst1_s8(p, vmovn_s16(vcombine_s16(vmovn_s32(low), vmovn_s32(high))));
+  return (v8){vcvtq_f32_s32(low), vcvtq_f32_s32(high)};
 }
 
 static inline v8 v8_load_i8(const int8_t *p) {

@@ -83,9 +83,10 @@ static inline float v8_greatest(v8 a) {
   return m;
 }
 
-/* Truncates towards zero; lanes are in [-127, 127]. */
-static inline void v8_store_i8(int8_t *p, v8 a) {
+/* Truncates towards zero, and returns what it stored; lanes are above -128 and below 128. */
+static inline v8 v8_store_i8(int8_t *p, v8 a) {
   for (int i = 0; i < 8; i++) p[i] = (int8_t)(int32_t)a.lane[i];
+  V8_EACH((float)p[i]);
 }
 
 static inline v8 v8_load_i8(const int8_t *p) { V8_EACH((float)p[i]); }

@@ -102,11 +102,13 @@ static inline float v8_greatest(v8 a) {
  * which processors without one of its kind make up from nine instructions. */
 static inline v128_t v8_half_to_i32(v128_t a) {
   v128_t shift = wasm_f32x4_splat(12582912.0f);
-  return wasm_i32x4_sub(wasm_f32x4_add(wasm_f32x4_trunc(a), shift), shift);
+  return wasm_i32x4_sub(wasm_f32x4_add(a, shift), shift);
 }
-static inline void v8_store_i8(int8_t *p, v8 a) {
-  v128_t half = wasm_i16x8_narrow_i32x4(v8_half_to_i32(a.low), v8_half_to_i32(a.high));
+static inline v8 v8_store_i8(int8_t *p, v8 a) {
+  v8 whole = {wasm_f32x4_trunc(a.low), wasm_f32x4_trunc(a.high)};
+  v128_t half = wasm_i16x8_narrow_i32x4(v8_half_to_i32(whole.low), v8_half_to_i32(whole.high));
   wasm_v128_store64_lane(p, wasm_i8x16_narrow_i16x8(half, half), 0);
+  return whole;
 }
 
 static inline v8 v8_load_i8(const int8_t *p) {

@@ -2,11 +2,10 @@
  * vectors of any width. The including file defines vi (integers) and vf (floats) of LANES rows and the functions used
  * here; it chooses TILE by its number of registers. */
 
-/* Q4_0: nibbles are the unsigned operand, INT2: 2 * code; 8 or 3 * sum(x), the excess, is taken off by where the sum
- * starts. Two chains, since one would wait for itself. */
-__attribute__((always_inline)) static inline vi dot_small(const vi *nibbles, const int8_t *x,
-                                                          int32_t excess) {
-  vi low = vi_set(-excess), high = vi_zero();
+/* Q4_0: nibbles are the unsigned operand, INT2: 2 * code; where the sum starts makes up for their being 8 or 3 too
+ * large. Two chains, since one would wait for itself. */
+__attribute__((always_inline)) static inline vi dot_small(const vi *nibbles, const int8_t *x, int32_t start) {
+  vi low = vi_set(start), high = vi_zero();
 #pragma GCC unroll 4
   for (int i = 0; i < 4; i++) {
     low = vi_dot(low, nibbles[i], vi_spread(x + 4 * i));
@@ -15,9 +14,9 @@ __attribute__((always_inline)) static inline vi dot_small(const vi *nibbles, con
   return vi_add(low, high);
 }
 
-/* Q8_0: w + 128 is unsigned, and 128 * sum(x) is taken off. */
-__attribute__((always_inline)) static inline vi dot_q8(const vi *shifted, const int8_t *x, int32_t sum) {
-  vi even = vi_set(-128 * sum), odd = vi_zero();
+/* Q8_0: w + 128 is unsigned, and 16 times as much too large as Q4_0's nibbles. */
+__attribute__((always_inline)) static inline vi dot_q8(const vi *shifted, const int8_t *x, int32_t start) {
+  vi even = vi_set(16 * start), odd = vi_zero();
 #pragma GCC unroll 4
   for (int i = 0; i < 8; i += 2) {
     even = vi_dot(even, shifted[i], vi_spread(x + 4 * i));
@@ -65,8 +64,8 @@ __attribute__((always_inline)) static inline void vnni_part(const ml_tile *tile,
     for (uint32_t t = 0; t < n; t++) {
       size_t at = t * tile->n_blocks + b;
       const int8_t *x = tile->q + at * ML_BLOCK;
-      vi isum = type == ML_Q8_0 ? dot_q8(operands, x, tile->sums[at])
-                                : dot_small(operands, x, (type == ML_Q4_0 ? 8 : 3) * tile->sums[at]);
+      int32_t start = type == ML_INT2 ? ml_start_int2(tile->starts[at]) : tile->starts[at];
+      vi isum = type == ML_Q8_0 ? dot_q8(operands, x, start) : dot_small(operands, x, start);
       acc[t] = vf_add(acc[t], vf_mul(vf_from_int(isum), vf_mul(dw, vf_set(tile->d[at]))));
     }
   }

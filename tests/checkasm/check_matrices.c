@@ -6,7 +6,7 @@
 typedef struct product {
   ml_matrix w; /* its pointers are set for each side */
   uint32_t tokens, row_begin, row_end, y_stride;
-  buffer quants, scales, x, q, d, sums, wide, y;
+  buffer quants, scales, x, q, d, starts, wide, y;
 } product;
 
 static void call_matmul(const ml_kernels *k, side on, const void *arguments) {
@@ -18,7 +18,7 @@ static void call_matmul(const ml_kernels *k, side on, const void *arguments) {
                   p->x.of[on],
                   p->q.of[on],
                   p->d.of[on],
-                  p->sums.of[on],
+                  p->starts.of[on],
                   k->wants_wide ? p->wide.of[on] : NULL};
   ml_matmul_for(k, &w)(p->y.of[on], p->y_stride, &w, &rows, p->row_begin, p->row_end);
 }
@@ -82,17 +82,17 @@ static void fill_activations(product *p, levels l, style s) {
   p->x = new_floats("x", n, p->w.type == ML_F16 ? s : SMOOTH);
   p->q = new_buffer("q", n, 1, BYTES);
   p->d = new_floats("d", n_blocks, s);
-  p->sums = new_buffer("sums", n_blocks, sizeof(int32_t), BYTES);
+  p->starts = new_buffer("starts", n_blocks, sizeof(int32_t), BYTES);
   p->wide = new_buffer("wide", n, sizeof(int16_t), BYTES);
   int8_t *q = p->q.of[REFERENCE];
   int16_t *wide = p->wide.of[REFERENCE];
-  int32_t *sums = p->sums.of[REFERENCE];
-  memset(sums, 0, n_blocks * sizeof *sums);
+  int32_t *starts = p->starts.of[REFERENCE];
+  memset(starts, 0, n_blocks * sizeof *starts);
   for (size_t i = 0; i < n; i++) {
     static const size_t place[4] = {0, 2, 1, 3};
     q[i] = activation(l);
     wide[i / 4 * 4 + place[i % 4]] = q[i];
-    sums[i / ML_BLOCK] += q[i];
+    starts[i / ML_BLOCK] -= 8 * q[i];
   }
 }
 

@@ -159,24 +159,24 @@ void bench_rope(void) {
 
 typedef struct quantized {
   size_t n;
-  buffer x, q, d, sums, finite;
+  buffer x, q, d, starts, finite;
 } quantized;
 
 static void call_quantize(const ml_kernels *k, side on, const void *arguments) {
   const quantized *a = arguments;
-  bool finite = k->quantize(a->q.of[on], a->d.of[on], a->sums.of[on], a->x.of[on], a->n);
+  bool finite = k->quantize(a->q.of[on], a->d.of[on], a->starts.of[on], a->x.of[on], a->n);
   *(bool *)a->finite.of[on] = finite;
   if (finite) return;
   memset(a->q.of[on], 0, a->n); /* the results are unspecified then */
   memset(a->d.of[on], 0, a->n / ML_BLOCK * sizeof(float));
-  memset(a->sums.of[on], 0, a->n / ML_BLOCK * sizeof(int32_t));
+  memset(a->starts.of[on], 0, a->n / ML_BLOCK * sizeof(int32_t));
 }
 
 static quantized quantize_case(size_t n, style s) {
   quantized a = {.n = n, .x = new_floats("x", n, s)};
   a.q = new_buffer("q", n, 1, BYTES);
   a.d = new_buffer("d", n / ML_BLOCK, sizeof(float), FLOATS);
-  a.sums = new_buffer("sums", n / ML_BLOCK, sizeof(int32_t), BYTES);
+  a.starts = new_buffer("starts", n / ML_BLOCK, sizeof(int32_t), BYTES);
   a.finite = new_buffer("result", 1, sizeof(bool), BYTES);
   return a;
 }

@@ -54,11 +54,11 @@ static const ml_kernels *right(void) { return ml_kernels_find("scalar"); }
 
 /* ---------------------------------------------------------------- the kernels */
 
-static bool k_quantize(int8_t *q, float *d, int32_t *sums, const float *x, size_t n) {
-  bool finite = right()->quantize(q, d, sums, x, n);
+static bool k_quantize(int8_t *q, float *d, int32_t *starts, const float *x, size_t n) {
+  bool finite = right()->quantize(q, d, starts, x, n);
   strike(0, q, n, sizeof *q);
   strike(1, d, n / ML_BLOCK, sizeof *d);
-  strike(2, sums, n / ML_BLOCK, sizeof *sums);
+  strike(2, starts, n / ML_BLOCK, sizeof *starts);
   strike_input(x, n);
   return finite;
 }

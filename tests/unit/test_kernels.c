@@ -142,15 +142,15 @@ TEST(kernel_quantize_by_the_format_rule) {
   float x[ML_BLOCK];
   int8_t q[ML_BLOCK];
   float d;
-  int32_t total;
+  int32_t start;
   for (int round = 0; round < 2000; round++) {
     fill(x, ML_BLOCK, ldexpf(1, (int)test_random_below(60) - 30));
     float amax = 0;
     for (int i = 0; i < ML_BLOCK; i++) amax = fmaxf(amax, fabsf(x[i]));
-    CHECK(scalar()->quantize(q, &d, &total, x, ML_BLOCK));
+    CHECK(scalar()->quantize(q, &d, &start, x, ML_BLOCK));
     CHECK_EQ_F32_BITS(d, amax / 127);
-    for (int i = 0; i < ML_BLOCK; i++) total -= q[i];
-    CHECK_EQ_I64(total, 0);
+    for (int i = 0; i < ML_BLOCK; i++) start += 8 * q[i];
+    CHECK_EQ_I64(start, 0);
     for (int i = 0; i < ML_BLOCK; i++) {
       float scaled = x[i] * (127 / amax), level = truncf(scaled + copysignf(0.5f, x[i]));
       CHECK_EQ_I64(q[i], (int)fmaxf(-127, fminf(127, level)));
@@ -161,8 +161,8 @@ TEST(kernel_quantize_by_the_format_rule) {
 TEST(kernel_quantize_rounds_halves_away_from_zero) {
   float x[ML_BLOCK] = {127, 0.5f, 1.5f, 2.5f, -0.5f, -2.5f}, d;
   int8_t q[ML_BLOCK], want[ML_BLOCK] = {127, 1, 2, 3, -1, -3};
-  int32_t total;
-  CHECK(scalar()->quantize(q, &d, &total, x, ML_BLOCK));
+  int32_t start;
+  CHECK(scalar()->quantize(q, &d, &start, x, ML_BLOCK));
   CHECK_EQ_F32_BITS(d, 1);
   CHECK_EQ_BYTES(q, want, ML_BLOCK);
 }
@@ -170,12 +170,12 @@ TEST(kernel_quantize_rounds_halves_away_from_zero) {
 TEST(kernel_quantize_near_zero) {
   float x[ML_BLOCK] = {9.9e-31f}, d = 7;
   int8_t q[ML_BLOCK], zeros[ML_BLOCK] = {0};
-  int32_t total;
-  CHECK(scalar()->quantize(q, &d, &total, x, ML_BLOCK));
+  int32_t start;
+  CHECK(scalar()->quantize(q, &d, &start, x, ML_BLOCK));
   CHECK_EQ_F32_BITS(d, 0);
   CHECK_EQ_BYTES(q, zeros, ML_BLOCK);
   x[0] = 1e-30f; /* the bound itself is quantized */
-  CHECK(scalar()->quantize(q, &d, &total, x, ML_BLOCK));
+  CHECK(scalar()->quantize(q, &d, &start, x, ML_BLOCK));
   CHECK_EQ_I64(q[0], 127);
 }
 
@@ -185,12 +185,12 @@ TEST(kernel_quantize_refuses_what_is_not_finite) {
     for (int kind = 0; kind < 4; kind++) {
       float x[2 * ML_BLOCK], d[2];
       int8_t q[2 * ML_BLOCK];
-      int32_t totals[2];
+      int32_t starts[2];
       fill(x, 2 * ML_BLOCK, 1);
-      CHECK(scalar()->quantize(q, d, totals, x, 2 * ML_BLOCK));
+      CHECK(scalar()->quantize(q, d, starts, x, 2 * ML_BLOCK));
       x[at] = bad[kind];
-      CHECK(!scalar()->quantize(q, d, totals, x, 2 * ML_BLOCK));
-      CHECK(!ml_kernels_exact()->quantize(q, d, totals, x, 2 * ML_BLOCK));
+      CHECK(!scalar()->quantize(q, d, starts, x, 2 * ML_BLOCK));
+      CHECK(!ml_kernels_exact()->quantize(q, d, starts, x, 2 * ML_BLOCK));
     }
   }
 }
@@ -200,7 +200,7 @@ typedef struct matmul_case {
   float scales[ROWS * BLOCKS], packed_scales[PACKED_ROWS * BLOCKS];
   int8_t q[TOKENS * COLS];
   int16_t wide[TOKENS * COLS];
-  int32_t sums[TOKENS * BLOCKS];
+  int32_t starts[TOKENS * BLOCKS];
   float d[TOKENS * BLOCKS];
   float x[TOKENS * COLS]; /* q * d */
 } matmul_case;
@@ -226,7 +226,7 @@ static void fill_case(matmul_case *m, ml_weight_type type) {
   fill(m->d, TOKENS * BLOCKS, 0.1f);
   for (int i = 0; i < TOKENS * COLS; i++) {
     m->q[i] = (int8_t)((int)test_random_below(255) - 127);
-    m->sums[i / ML_BLOCK] += m->q[i];
+    m->starts[i / ML_BLOCK] -= 8 * m->q[i];
     m->wide[i / 4 * 4 + (i % 4 == 1 ? 2 : i % 4 == 2 ? 1 : i % 4)] = m->q[i];
     m->x[i] = (float)m->q[i] * m->d[i / ML_BLOCK];
   }
@@ -255,7 +255,7 @@ static void check_matmul(const ml_kernels *kernels, ml_weight_type type, ml_layo
   bool packed = layout == ML_LAYOUT_PACKED;
   ml_matrix w = {
       type, layout, ROWS, COLS, packed ? m.packed_quants : m.quants, packed ? m.packed_scales : m.scales};
-  ml_rows rows = {TOKENS, COLS, m.x, m.q, m.d, m.sums, m.wide};
+  ml_rows rows = {TOKENS, COLS, m.x, m.q, m.d, m.starts, m.wide};
   float y[TOKENS][ROWS + 3], before[TOKENS][ROWS + 3];
   fill(&y[0][0], TOKENS * (ROWS + 3), 1);
   memcpy(before, y, sizeof y);
