@@ -13,10 +13,12 @@
 #define K_SHARED __attribute__((noinline)) static
 #define K_SMALL __attribute__((minsize)) static /* what takes no time to speak of */
 #define K_ROLLED _Pragma("clang loop unroll(disable)")
+#define K_UNROLLED _Pragma("clang loop unroll(full)") /* arrays in registers: where it decides about speed */
 #else
 #define K_SHARED static inline
 #define K_SMALL static
 #define K_ROLLED
+#define K_UNROLLED
 #endif
 
 /* For constants of hot code: V8 makes one anew at each use, by three instructions, and loads what only memory knows by one. */
@@ -359,11 +361,7 @@ static void k_attend(const ml_attend *a) {
 /* ---------------------------------------------------------------- attention over quantized keys and values */
 
 /* Heads and positions that go together. The code for heads exists once for each number of them. */
-#if defined(__wasm__)
-enum { MIX_HEADS = 2, MIX_ROWS = 64 };
-#else
 enum { MIX_HEADS = 4, MIX_ROWS = 64 };
-#endif
 
 /* out += weights * values for rows in order, columns i ... i + 7 of n <= MIX_HEADS heads: the bytes of a row become
  * floats once for all of them. `out` and `weights` are those of the first head. */
@@ -373,12 +371,12 @@ __attribute__((always_inline)) static inline void k_mix_columns(float *out,
                                                                 uint32_t n_rows, size_t head_dim, size_t i,
                                                                 const uint32_t n) {
   v8 sum[MIX_HEADS];
-  for (uint32_t h = 0; h < n; h++) sum[h] = k_at(out + h * head_dim, i, head_dim);
+  K_UNROLLED for (uint32_t h = 0; h < n; h++) sum[h] = k_at(out + h * head_dim, i, head_dim);
   for (uint32_t r = 0; r < n_rows; r++) {
     v8 value = v8_load_i8(v + r * width + i);
-    for (uint32_t h = 0; h < n; h++) sum[h] = v8_add(sum[h], v8_mul(v8_set(weights[h][r]), value));
+    K_UNROLLED for (uint32_t h = 0; h < n; h++) sum[h] = v8_add(sum[h], v8_mul(v8_set(weights[h][r]), value));
   }
-  for (uint32_t h = 0; h < n; h++) k_put(out + h * head_dim, i, head_dim, sum[h]);
+  K_UNROLLED for (uint32_t h = 0; h < n; h++) k_put(out + h * head_dim, i, head_dim, sum[h]);
 }
 
 /* Adds a run of at most MIX_ROWS rows to the sums of n heads from `head` on, block after block. */
@@ -398,7 +396,7 @@ static inline void k_mix_run(const ml_mix_q8 *a, uint32_t head, uint32_t n, uint
       const int8_t *v = a->v + row * width;
       if (n == 1)
         k_mix_columns(out, weights, v, width, n_rows, head_dim, i, 1);
-      else if (n == 2 || MIX_HEADS == 2)
+      else if (n == 2)
         k_mix_columns(out, weights, v, width, n_rows, head_dim, i, 2);
       else if (n == 3)
         k_mix_columns(out, weights, v, width, n_rows, head_dim, i, 3);
