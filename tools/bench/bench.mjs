@@ -146,7 +146,7 @@ class Record {
     if (this.tests.includes('load')) (this.samples.load ??= []).push(answer.load);
     if (this.tests.includes('peak') && answer.peak) (this.samples.peak ??= []).push(answer.peak / 1e6);
     for (const name of ['build', 'version']) if (answer[name]) this.fields[name] = answer[name];
-    for (const name of ['memory', 'copy', 'kernels', 'browser'])
+    for (const name of ['memory', 'copy', 'token', 'stages', 'kernels', 'browser'])
       if (answer[name]) (this.extras[name] ??= []).push(answer[name]);
   }
 

@@ -69,9 +69,17 @@ async function nativePass({ build, threads, kv = 'f32', vocabulary, tests, files
 }
 
 async function nodePass({ build, threads, kv, vocabulary, tests, base, urls }) {
-  const task = JSON.stringify({ base, build, model: urls.mlb, threads, kv, vocabulary, tests });
-  const { stdout } = await run(node, [here('node_pass.mjs'), task]);
-  return JSON.parse(stdout);
+  const task = { base, build, model: urls.mlb, threads, kv, vocabulary, tests };
+  const pass = async (options) =>
+    JSON.parse((await run(node, [here('node_pass.mjs'), JSON.stringify({ ...task, ...options })])).stdout);
+  return withCopy(pass);
+}
+
+/** What is copied for comparison has a process or a browser of its own, as new as the one in which the model is loaded. */
+async function withCopy(pass) {
+  const answer = await pass({});
+  const { copy } = await pass({ copyOnly: true });
+  return { ...answer, copy };
 }
 
 async function llamaPass({ threads, vocabulary, tests, files }) {
@@ -83,11 +91,13 @@ async function llamaPass({ threads, vocabulary, tests, files }) {
 }
 
 const browserPass = ({ runtime, base, build, threads, kv, vocabulary, tests, urls }) =>
-  runInBrowser(runtime, base, {
-    module: 'krafla_pass.mjs',
-    worker: true,
-    task: { build, model: urls.mlb, threads, kv, vocabulary, tests },
-  });
+  withCopy((options) =>
+    runInBrowser(runtime, base, {
+      module: 'krafla_pass.mjs',
+      worker: true,
+      task: { build, model: urls.mlb, threads, kv, vocabulary, tests, ...options },
+    }),
+  );
 
 const wllamaPass =
   (name) =>
