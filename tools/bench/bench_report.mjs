@@ -96,9 +96,9 @@ function bytesRead(rows, details) {
   for (const [quant, { weightBytes, bandwidth }] of Object.entries(details.models))
     for (const group of grouped(rows.filter((row) => row.system === 'krafla-web' && row.quant === quant && !row.kv))) {
       const { threads, runtime, build } = group[0];
-      const median = group.find(({ test }) => test === 'tg64')?.median;
-      if (median === undefined) continue;
-      const rate = (weightBytes * median) / 1e9;
+      const speed = group.find(({ test }) => test === 'tg64')?.median;
+      if (speed === undefined) continue;
+      const rate = (weightBytes * speed) / 1e9;
       const share = (100 * rate) / bandwidth[threads];
       lines.push([
         `${runtime} ${build}`,
