@@ -372,8 +372,9 @@ __attribute__((always_inline)) static inline void k_mix_columns(float *out,
                                                                 const uint32_t n) {
   v8 sum[MIX_HEADS];
   K_UNROLLED for (uint32_t h = 0; h < n; h++) sum[h] = k_at(out + h * head_dim, i, head_dim);
-  for (uint32_t r = 0; r < n_rows; r++) {
-    v8 value = v8_load_i8(v + r * width + i);
+  v += i;
+  for (uint32_t r = 0; r < n_rows; r++, v += width) {
+    v8 value = v8_load_i8(v);
     K_UNROLLED for (uint32_t h = 0; h < n; h++) sum[h] = v8_add(sum[h], v8_mul(v8_set(weights[h][r]), value));
   }
   K_UNROLLED for (uint32_t h = 0; h < n; h++) k_put(out + h * head_dim, i, head_dim, sum[h]);
