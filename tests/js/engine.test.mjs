@@ -192,3 +192,20 @@ test('a program ends although its engine still has threads', () => {
   const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', program], options);
   assert.deepEqual({ status, stdout }, { status: 0, stdout: 'started\n' });
 });
+
+test('a model is loaded while threads are on their way', async () => {
+  const file = golden('llama');
+  const expected = await logitsOf(REFERENCE, file);
+  for (const build of runnableBuilds().filter((name) => name.endsWith('-threads'))) {
+    const module = await compiled(build);
+    const { memoryBytes } = await plan(module, file.subarray(0, 4096), { totalBytes: file.length, threads: 3 });
+    const engine = await Engine.begin(module, { bytes: memoryBytes, threads: 3 });
+    const model = engine.loadModel([file]);
+    await engine.ready;
+    const session = model.session({ threads: 3 });
+    assert.equal(session.threads, 3);
+    session.evaluate(IDS);
+    assert.deepEqual(session.logits().slice(), expected);
+    engine.stop();
+  }
+});
