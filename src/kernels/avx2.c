@@ -64,23 +64,18 @@ __attribute__((always_inline)) static inline void unpack(__m256i operands[8], co
   }
 }
 
-__attribute__((always_inline)) static inline void small_half(const ml_tile *tile, uint32_t half,
-                                                             const uint32_t n, const bool int2) {
-  __m256 acc[TILE];
-  for (uint32_t t = 0; t < n; t++) acc[t] = _mm256_setzero_ps();
-  for (size_t b = 0; b < tile->n_blocks; b++) {
-    __m256i operands[8];
-    unpack(operands, tile->quants + b * (int2 ? 128 : 256) + 32 * half, int2);
-    __m256 dw = _mm256_loadu_ps(tile->scales + b * 16 + 8 * half);
+/* acc[t] += block b of eight rows and token t < n. */
+__attribute__((always_inline)) static inline void small_block(__m256 *acc, const ml_tile *tile, uint32_t half,
+                                                              size_t b, const uint32_t n, const bool int2) {
+  __m256i operands[8];
+  unpack(operands, tile->quants + b * (int2 ? 128 : 256) + 32 * half, int2);
+  __m256 dw = _mm256_loadu_ps(tile->scales + b * 16 + 8 * half);
 #pragma GCC unroll 4
-    for (uint32_t t = 0; t < n; t++) {
-      size_t at = t * tile->n_blocks + b;
-      int32_t start = int2 ? ml_start_int2(tile->starts[at]) : tile->starts[at];
-      __m256i isum = dot_small(operands, tile->q + at * 32, start);
-      acc[t] = add_block(acc[t], isum, dw, tile->d[at]);
-    }
+  for (uint32_t t = 0; t < n; t++) {
+    size_t at = t * tile->n_blocks + b;
+    int32_t start = int2 ? ml_start_int2(tile->starts[at]) : tile->starts[at];
+    acc[t] = add_block(acc[t], dot_small(operands, tile->q + at * 32, start), dw, tile->d[at]);
   }
-  for (uint32_t t = 0; t < n; t++) store_rows(tile, t, half, acc[t]);
 }
 
 /* Q8_0, eight rows: |w| is the unsigned operand, and x takes the sign of w; a pair is at most 2 * 127 * 127. */
@@ -95,38 +90,53 @@ static inline __m256i dot_q8(const uint8_t *words, const int8_t *x) {
   return total;
 }
 
-__attribute__((always_inline)) static inline void q8_half(const ml_tile *tile, uint32_t half,
-                                                          const uint32_t n) {
-  __m256 acc[TILE];
-  for (uint32_t t = 0; t < n; t++) acc[t] = _mm256_setzero_ps();
-  for (size_t b = 0; b < tile->n_blocks; b++) {
-    const uint8_t *words = tile->quants + b * 512 + 32 * half;
-    __m256 dw = _mm256_loadu_ps(tile->scales + b * 16 + 8 * half);
+__attribute__((always_inline)) static inline void q8_block(__m256 *acc, const ml_tile *tile, uint32_t half,
+                                                           size_t b, const uint32_t n) {
+  const uint8_t *words = tile->quants + b * 512 + 32 * half;
+  __m256 dw = _mm256_loadu_ps(tile->scales + b * 16 + 8 * half);
 #pragma GCC unroll 4
-    for (uint32_t t = 0; t < n; t++) {
-      size_t at = t * tile->n_blocks + b;
-      acc[t] = add_block(acc[t], dot_q8(words, tile->q + at * 32), dw, tile->d[at]);
-    }
+  for (uint32_t t = 0; t < n; t++) {
+    size_t at = t * tile->n_blocks + b;
+    acc[t] = add_block(acc[t], dot_q8(words, tile->q + at * 32), dw, tile->d[at]);
   }
-  for (uint32_t t = 0; t < n; t++) store_rows(tile, t, half, acc[t]);
 }
 
-#define SMALL_TILES(name, n, int2)               \
-  static inline void name(const ml_tile *tile) { \
-    small_half(tile, 0, n, int2);                \
-    small_half(tile, 1, n, int2);                \
-  }
-SMALL_TILES(int2_wide, TILE, true)
-SMALL_TILES(int2_one, 1, true)
-SMALL_TILES(q4_wide, TILE, false)
-SMALL_TILES(q4_one, 1, false)
-#undef SMALL_TILES
-static inline void q8_wide(const ml_tile *tile) { q8_half(tile, 0, TILE), q8_half(tile, 1, TILE); }
-static inline void q8_one(const ml_tile *tile) { q8_half(tile, 0, 1), q8_half(tile, 1, 1); }
+/* Eight of the 16 rows of n_groups groups, against n tokens; n_groups * n is at most TILE. */
+__attribute__((always_inline)) static inline void half_groups(const ml_tile *tiles, const uint32_t n_groups,
+                                                              uint32_t half, const uint32_t n,
+                                                              const ml_weight_type type) {
+  __m256 acc[TILE];
+#pragma GCC unroll 4
+  for (uint32_t i = 0; i < n_groups * n; i++) acc[i] = _mm256_setzero_ps();
+  for (size_t b = 0; b < tiles->n_blocks; b++)
+#pragma GCC unroll 2
+    for (uint32_t g = 0; g < n_groups; g++)
+      if (type == ML_Q8_0)
+        q8_block(acc + g * n, tiles + g, half, b, n);
+      else
+        small_block(acc + g * n, tiles + g, half, b, n, type == ML_INT2);
+#pragma GCC unroll 4
+  for (uint32_t i = 0; i < n_groups * n; i++) store_rows(tiles + i / n, i % n, half, acc[i]);
+}
 
-ML_PACKED_MATMUL(k_matmul_int2_packed, 8, TILE, int2_wide, int2_one)
-ML_PACKED_MATMUL(k_matmul_q4_0_packed, 16, TILE, q4_wide, q4_one)
-ML_PACKED_MATMUL(k_matmul_q8_0_packed, 32, TILE, q8_wide, q8_one)
+#define TILES(name, n_groups, n, type)            \
+  static inline void name(const ml_tile *tiles) { \
+    half_groups(tiles, n_groups, 0, n, type);     \
+    half_groups(tiles, n_groups, 1, n, type);     \
+  }
+TILES(int2_wide, 1, TILE, ML_INT2)
+TILES(int2_one, 1, 1, ML_INT2)
+TILES(q4_wide, 1, TILE, ML_Q4_0)
+TILES(q4_one, 1, 1, ML_Q4_0)
+TILES(q4_two, 2, 1, ML_Q4_0)
+TILES(q8_wide, 1, TILE, ML_Q8_0)
+TILES(q8_one, 1, 1, ML_Q8_0)
+TILES(q8_two, 2, 1, ML_Q8_0)
+#undef TILES
+
+ML_PACKED_MATMUL(k_matmul_int2_packed, 8, TILE, int2_wide, int2_one, NULL)
+ML_PACKED_MATMUL(k_matmul_q4_0_packed, 16, TILE, q4_wide, q4_one, q4_two)
+ML_PACKED_MATMUL(k_matmul_q8_0_packed, 32, TILE, q8_wide, q8_one, q8_two)
 
 const ml_kernels ml_kernels_avx2 = {
     "avx2",

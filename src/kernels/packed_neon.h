@@ -91,6 +91,6 @@ NEON_TILES(q4, ML_Q4_0)
 NEON_TILES(q8, ML_Q8_0)
 #undef NEON_TILES
 
-ML_PACKED_MATMUL(k_matmul_int2_packed, 8, TILE, int2_wide, int2_one)
-ML_PACKED_MATMUL(k_matmul_q4_0_packed, 16, TILE, q4_wide, q4_one)
-ML_PACKED_MATMUL(k_matmul_q8_0_packed, 32, TILE, q8_wide, q8_one)
+ML_PACKED_MATMUL(k_matmul_int2_packed, 8, TILE, int2_wide, int2_one, NULL)
+ML_PACKED_MATMUL(k_matmul_q4_0_packed, 16, TILE, q4_wide, q4_one, NULL)
+ML_PACKED_MATMUL(k_matmul_q8_0_packed, 32, TILE, q8_wide, q8_one, NULL)

@@ -99,7 +99,7 @@ TEMPLATE void quarter_wide(const ml_tile *tile, uint32_t quarter, const bool q8,
   store_tokens(tile, quarter, acc, TILE);
 }
 
-/* ---------------------------------------------------------------- one token, 16 rows */
+/* ---------------------------------------------------------------- one token, 16 or 32 rows */
 
 /* The block's 32 products of four rows each, for all quarters: x is spread once. */
 TEMPLATE void block_q4(v128_t isum[QUARTERS], const ml_tile *tile, size_t b, v128_t fifteen,
@@ -148,20 +148,22 @@ TEMPLATE void block_q8(v128_t isum[QUARTERS], const ml_tile *tile, size_t b, con
   for (int i = 0; i < QUARTERS && !pairs; i++) isum[i] = wasm_i32x4_sub(isum[i], minus[i]);
 }
 
-TEMPLATE void group_one(const ml_tile *tile, const bool q8, const bool pairs) {
-  v128_t fifteen = byte_mask(15), acc[QUARTERS];
-  clear(acc, QUARTERS);
-  for (size_t b = 0; b < tile->n_blocks; b++) {
-    v128_t isum[QUARTERS];
-    if (q8)
-      block_q8(isum, tile, b, pairs);
-    else
-      block_q4(isum, tile, b, fifteen, pairs);
+/* n groups, of one matrix. */
+TEMPLATE void groups_one(const ml_tile *tiles, const int n, const bool q8, const bool pairs) {
+  v128_t fifteen = byte_mask(15), acc[2 * QUARTERS];
+  clear(acc, n * QUARTERS);
+  for (size_t b = 0; b < tiles->n_blocks; b++)
 #pragma clang loop unroll(full)
-    for (int i = 0; i < QUARTERS; i++)
-      acc[i] = add_block(acc[i], isum[i], wasm_v128_load(tile->scales + b * 16 + 4 * i), tile->d + b);
-  }
-  store_quarters(tile, acc);
+    for (int g = 0; g < n; g++) {
+      v128_t isum[QUARTERS];
+      if (q8)
+        block_q8(isum, tiles + g, b, pairs);
+      else
+        block_q4(isum, tiles + g, b, fifteen, pairs);
+      add_quarters(acc + g * QUARTERS, isum, tiles + g, b);
+    }
+#pragma clang loop unroll(full)
+  for (int g = 0; g < n; g++) store_quarters(tiles + g, acc + g * QUARTERS);
 }
 
 /* ---------------------------------------------------------------- INT2 */
@@ -198,16 +200,17 @@ __attribute__((noinline)) static void int2_tile(const ml_tile *tile, uint32_t n)
 }
 static inline void int2_one(const ml_tile *tile) { int2_tile(tile, 1); }
 static inline void int2_wide(const ml_tile *tile) { int2_tile(tile, TILE); }
-ML_PACKED_MATMUL(k_matmul_int2_packed, 8, TILE, int2_wide, int2_one)
+ML_PACKED_MATMUL(k_matmul_int2_packed, 8, TILE, int2_wide, int2_one, NULL)
 
 /* ---------------------------------------------------------------- kernels of both tables */
 
-#define MATMUL(name, block_bytes, q8, pairs)                                         \
-  static inline void name##_one(const ml_tile *tile) { group_one(tile, q8, pairs); } \
-  static inline void name##_wide(const ml_tile *tile) {                              \
-    EACH_QUARTER(quarter) quarter_wide(tile, quarter, q8, pairs);                    \
-  }                                                                                  \
-  ML_PACKED_MATMUL(name, block_bytes, TILE, name##_wide, name##_one)
+#define MATMUL(name, block_bytes, q8, pairs)                                               \
+  static inline void name##_one(const ml_tile *tile) { groups_one(tile, 1, q8, pairs); }   \
+  static inline void name##_two(const ml_tile *tiles) { groups_one(tiles, 2, q8, pairs); } \
+  static inline void name##_wide(const ml_tile *tile) {                                    \
+    EACH_QUARTER(quarter) quarter_wide(tile, quarter, q8, pairs);                          \
+  }                                                                                        \
+  ML_PACKED_MATMUL(name, block_bytes, TILE, name##_wide, name##_one, name##_two)
 MATMUL(dot4_q4_0, 16, false, false)
 MATMUL(dot4_q8_0, 32, true, false)
 MATMUL(dot2_q4_0, 16, false, true)

@@ -40,25 +40,18 @@ static inline v128_t dot_q4(const q4_pairs *w, const int16_t *x) {
   return wasm_i32x4_add(low, high);
 }
 
-static inline void q4_one(const ml_tile *tile) {
-  v128_t nibble = wasm_u16x8_shr(byte_mask(15), 8), acc[QUARTERS];
-  clear(acc, QUARTERS);
-  for (size_t b = 0; b < tile->n_blocks; b++) {
-    v128_t isum[QUARTERS];
-    clear(isum, QUARTERS);
+/* The block's 32 products of four rows each, for all quarters, with one token. */
+static inline void block_q4(v128_t isum[QUARTERS], const ml_tile *tile, size_t b, v128_t nibble) {
+  v128_t start = spread(tile->starts + b);
 #pragma clang loop unroll(full)
-    for (int word = 0; word < 4; word++)
+  for (int i = 0; i < QUARTERS; i++) isum[i] = start;
 #pragma clang loop unroll(full)
-      for (int i = 0; i < QUARTERS; i++) {
-        q4_pairs w = split_q4(wasm_v128_load(tile->quants + b * 256 + 64 * word + 16 * i), nibble);
-        isum[i] = wasm_i32x4_add(isum[i], dot_q4(&w, tile->wide + b * ML_BLOCK + 4 * word));
-      }
-    v128_t start = spread(tile->starts + b);
-    for (int i = 0; i < QUARTERS; i++)
-      acc[i] = add_block(acc[i], wasm_i32x4_add(isum[i], start),
-                         wasm_v128_load(tile->scales + b * 16 + 4 * i), tile->d + b);
-  }
-  store_quarters(tile, acc);
+  for (int word = 0; word < 4; word++)
+#pragma clang loop unroll(full)
+    for (int i = 0; i < QUARTERS; i++) {
+      q4_pairs w = split_q4(wasm_v128_load(tile->quants + b * 256 + 64 * word + 16 * i), nibble);
+      isum[i] = wasm_i32x4_add(isum[i], dot_q4(&w, tile->wide + b * ML_BLOCK + 4 * word));
+    }
 }
 
 static inline void q4_quarter(const ml_tile *tile, uint32_t quarter) {
@@ -144,25 +137,17 @@ static inline void int2_one(const ml_tile *tile) { EACH_QUARTER(quarter) int2_qu
 static inline v128_t even_bytes(v128_t word) { return wasm_i16x8_shr(wasm_i16x8_shl(word, 8), 8); }
 static inline v128_t odd_bytes(v128_t word) { return wasm_i16x8_shr(word, 8); }
 
-static inline void q8_one(const ml_tile *tile) {
-  v128_t acc[QUARTERS];
-  clear(acc, QUARTERS);
-  for (size_t b = 0; b < tile->n_blocks; b++) {
-    v128_t isum[QUARTERS];
-    clear(isum, QUARTERS);
+static inline void block_q8(v128_t isum[QUARTERS], const ml_tile *tile, size_t b) {
+  clear(isum, QUARTERS);
 #pragma clang loop unroll(full)
-    for (int word = 0; word < 8; word++) {
-      const int16_t *x = tile->wide + b * ML_BLOCK + 4 * word;
+  for (int word = 0; word < 8; word++) {
+    const int16_t *x = tile->wide + b * ML_BLOCK + 4 * word;
 #pragma clang loop unroll(full)
-      for (int i = 0; i < QUARTERS; i++) {
-        v128_t w = wasm_v128_load(tile->quants + b * 512 + 64 * word + 16 * i);
-        isum[i] = wasm_i32x4_add(isum[i], wasm_i32x4_add(pair(even_bytes(w), x), pair(odd_bytes(w), x + 2)));
-      }
+    for (int i = 0; i < QUARTERS; i++) {
+      v128_t w = wasm_v128_load(tile->quants + b * 512 + 64 * word + 16 * i);
+      isum[i] = wasm_i32x4_add(isum[i], wasm_i32x4_add(pair(even_bytes(w), x), pair(odd_bytes(w), x + 2)));
     }
-    for (int i = 0; i < QUARTERS; i++)
-      acc[i] = add_block(acc[i], isum[i], wasm_v128_load(tile->scales + b * 16 + 4 * i), tile->d + b);
   }
-  store_quarters(tile, acc);
 }
 
 static inline void q8_quarter(const ml_tile *tile, uint32_t quarter) {
@@ -190,9 +175,35 @@ static inline void q8_quarter(const ml_tile *tile, uint32_t quarter) {
 
 static inline void q8_wide(const ml_tile *tile) { EACH_QUARTER(quarter) q8_quarter(tile, quarter); }
 
-ML_PACKED_MATMUL(k_matmul_int2_packed, 8, INT2_TILE, int2_wide, int2_one)
-ML_PACKED_MATMUL(k_matmul_q4_0_packed, 16, TILE, q4_wide, q4_one)
-ML_PACKED_MATMUL(k_matmul_q8_0_packed, 32, TILE, q8_wide, q8_one)
+/* ---------------------------------------------------------------- one token */
+
+/* n groups, of one matrix. */
+__attribute__((always_inline)) static inline void groups_one(const ml_tile *tiles, const int n,
+                                                             const bool q8) {
+  v128_t nibble = wasm_u16x8_shr(byte_mask(15), 8), acc[2 * QUARTERS];
+  clear(acc, n * QUARTERS);
+  for (size_t b = 0; b < tiles->n_blocks; b++)
+#pragma clang loop unroll(full)
+    for (int g = 0; g < n; g++) {
+      v128_t isum[QUARTERS];
+      if (q8)
+        block_q8(isum, tiles + g, b);
+      else
+        block_q4(isum, tiles + g, b, nibble);
+      add_quarters(acc + g * QUARTERS, isum, tiles + g, b);
+    }
+#pragma clang loop unroll(full)
+  for (int g = 0; g < n; g++) store_quarters(tiles + g, acc + g * QUARTERS);
+}
+
+static inline void q4_one(const ml_tile *tile) { groups_one(tile, 1, false); }
+static inline void q4_two(const ml_tile *tiles) { groups_one(tiles, 2, false); }
+static inline void q8_one(const ml_tile *tile) { groups_one(tile, 1, true); }
+static inline void q8_two(const ml_tile *tiles) { groups_one(tiles, 2, true); }
+
+ML_PACKED_MATMUL(k_matmul_int2_packed, 8, INT2_TILE, int2_wide, int2_one, NULL)
+ML_PACKED_MATMUL(k_matmul_q4_0_packed, 16, TILE, q4_wide, q4_one, q4_two)
+ML_PACKED_MATMUL(k_matmul_q8_0_packed, 32, TILE, q8_wide, q8_one, q8_two)
 
 /* Nothing maps files here: only tests see matrices in this layout. */
 #define k_matmul_q4_0_rows ml_matmul_any

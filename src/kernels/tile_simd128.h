@@ -41,6 +41,14 @@ static inline v128_t add_block(v128_t acc, v128_t isum, v128_t dw, const float *
   return wasm_f32x4_add(acc, wasm_f32x4_mul(wasm_f32x4_convert_i32x4(isum), scale));
 }
 
+/* The same for all rows of a group. */
+static inline void add_quarters(v128_t acc[QUARTERS], const v128_t isum[QUARTERS], const ml_tile *tile,
+                                size_t b) {
+#pragma clang loop unroll(full)
+  for (int i = 0; i < QUARTERS; i++)
+    acc[i] = add_block(acc[i], isum[i], wasm_v128_load(tile->scales + b * 16 + 4 * i), tile->d + b);
+}
+
 __attribute__((noinline)) static void store_some_rows(float *y, v128_t acc, uint32_t n) {
   float lanes[4];
   wasm_v128_store(lanes, acc);

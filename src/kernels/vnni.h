@@ -50,43 +50,55 @@ __attribute__((always_inline)) static inline void load_operands(vi operands[8], 
   }
 }
 
-/* `part`: which LANES of the group's 16 rows. */
-__attribute__((always_inline)) static inline void vnni_part(const ml_tile *tile, uint32_t part,
-                                                            const uint32_t n, const ml_weight_type type) {
-  vf acc[TILE];
+/* acc[t] += block b of LANES rows and token t < n. */
+__attribute__((always_inline)) static inline void vnni_block(vf *acc, const ml_tile *tile, uint32_t part,
+                                                             size_t b, const uint32_t n,
+                                                             const ml_weight_type type) {
+  vi operands[8];
+  load_operands(operands, tile->quants + b * 16 * ml_block_bytes(type) + part * sizeof(vi), type);
+  vf dw = vf_load(tile->scales + b * 16 + part * LANES);
 #pragma GCC unroll 8
-  for (uint32_t t = 0; t < n; t++) acc[t] = vf_zero();
-  for (size_t b = 0; b < tile->n_blocks; b++) {
-    vi operands[8];
-    load_operands(operands, tile->quants + b * 16 * ml_block_bytes(type) + part * sizeof(vi), type);
-    vf dw = vf_load(tile->scales + b * 16 + part * LANES);
-#pragma GCC unroll 8
-    for (uint32_t t = 0; t < n; t++) {
-      size_t at = t * tile->n_blocks + b;
-      const int8_t *x = tile->q + at * ML_BLOCK;
-      int32_t start = type == ML_INT2 ? ml_start_int2(tile->starts[at]) : tile->starts[at];
-      vi isum = type == ML_Q8_0 ? dot_q8(operands, x, start) : dot_small(operands, x, start);
-      acc[t] = vf_add(acc[t], vf_mul(vf_from_int(isum), vf_mul(dw, vf_set(tile->d[at]))));
-    }
+  for (uint32_t t = 0; t < n; t++) {
+    size_t at = t * tile->n_blocks + b;
+    const int8_t *x = tile->q + at * ML_BLOCK;
+    int32_t start = type == ML_INT2 ? ml_start_int2(tile->starts[at]) : tile->starts[at];
+    vi isum = type == ML_Q8_0 ? dot_q8(operands, x, start) : dot_small(operands, x, start);
+    acc[t] = vf_add(acc[t], vf_mul(vf_from_int(isum), vf_mul(dw, vf_set(tile->d[at]))));
   }
-#pragma GCC unroll 8
-  for (uint32_t t = 0; t < n; t++)
-    if (tile->n_rows > part * LANES)
-      vf_store_rows(tile->y + t * tile->y_stride + part * LANES, acc[t], tile->n_rows - part * LANES);
 }
 
-#define VNNI_TILES(name, n, type)                                                      \
-  static inline void name(const ml_tile *tile) {                                       \
-    for (uint32_t part = 0; part < 16 / LANES; part++) vnni_part(tile, part, n, type); \
+/* `part`: which LANES of the 16 rows of n_groups groups, against n tokens; n_groups * n is at most TILE. */
+__attribute__((always_inline)) static inline void vnni_part(const ml_tile *tiles, const uint32_t n_groups,
+                                                            uint32_t part, const uint32_t n,
+                                                            const ml_weight_type type) {
+  vf acc[TILE];
+#pragma GCC unroll 8
+  for (uint32_t i = 0; i < n_groups * n; i++) acc[i] = vf_zero();
+  for (size_t b = 0; b < tiles->n_blocks; b++)
+#pragma GCC unroll 2
+    for (uint32_t g = 0; g < n_groups; g++) vnni_block(acc + g * n, tiles + g, part, b, n, type);
+#pragma GCC unroll 8
+  for (uint32_t i = 0; i < n_groups * n; i++) {
+    const ml_tile *tile = tiles + i / n;
+    if (tile->n_rows > part * LANES)
+      vf_store_rows(tile->y + i % n * tile->y_stride + part * LANES, acc[i], tile->n_rows - part * LANES);
   }
-VNNI_TILES(int2_wide, TILE, ML_INT2)
-VNNI_TILES(int2_one, 1, ML_INT2)
-VNNI_TILES(q4_wide, TILE, ML_Q4_0)
-VNNI_TILES(q4_one, 1, ML_Q4_0)
-VNNI_TILES(q8_wide, TILE, ML_Q8_0)
-VNNI_TILES(q8_one, 1, ML_Q8_0)
+}
+
+#define VNNI_TILES(name, n_groups, n, type)                                                       \
+  static inline void name(const ml_tile *tiles) {                                                 \
+    for (uint32_t part = 0; part < 16 / LANES; part++) vnni_part(tiles, n_groups, part, n, type); \
+  }
+VNNI_TILES(int2_wide, 1, TILE, ML_INT2)
+VNNI_TILES(int2_one, 1, 1, ML_INT2)
+VNNI_TILES(q4_wide, 1, TILE, ML_Q4_0)
+VNNI_TILES(q4_one, 1, 1, ML_Q4_0)
+VNNI_TILES(q4_two, 2, 1, ML_Q4_0)
+VNNI_TILES(q8_wide, 1, TILE, ML_Q8_0)
+VNNI_TILES(q8_one, 1, 1, ML_Q8_0)
+VNNI_TILES(q8_two, 2, 1, ML_Q8_0)
 #undef VNNI_TILES
 
-ML_PACKED_MATMUL(k_matmul_int2_packed, 8, TILE, int2_wide, int2_one)
-ML_PACKED_MATMUL(k_matmul_q4_0_packed, 16, TILE, q4_wide, q4_one)
-ML_PACKED_MATMUL(k_matmul_q8_0_packed, 32, TILE, q8_wide, q8_one)
+ML_PACKED_MATMUL(k_matmul_int2_packed, 8, TILE, int2_wide, int2_one, NULL)
+ML_PACKED_MATMUL(k_matmul_q4_0_packed, 16, TILE, q4_wide, q4_one, q4_two)
+ML_PACKED_MATMUL(k_matmul_q8_0_packed, 32, TILE, q8_wide, q8_one, q8_two)
