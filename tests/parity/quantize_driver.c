@@ -1,5 +1,6 @@
 /* quantize_driver NAME: quantizes blocks of 32 floats from standard input with the kernels called NAME. For each block
- * it writes 1 byte (1: all finite), 4 bytes of scale, 4 of where products start (-8 * sum), 32 of quants; little-endian, as the machine is. */
+ * it writes 1 byte (1: all finite), 4 bytes of scale, 4 of where products start (-8 * sum), 32 of quants; little-endian,
+ * as the machine is. */
 #include <stdio.h>
 
 #include "kernels/kernels.h"
