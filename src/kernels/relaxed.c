@@ -148,24 +148,6 @@ TEMPLATE void block_q8(v128_t isum[QUARTERS], const ml_tile *tile, size_t b, con
   for (int i = 0; i < QUARTERS && !pairs; i++) isum[i] = wasm_i32x4_sub(isum[i], minus[i]);
 }
 
-/* n groups, of one matrix. */
-TEMPLATE void groups_one(const ml_tile *tiles, const int n, const bool q8, const bool pairs) {
-  v128_t fifteen = byte_mask(15), acc[2 * QUARTERS];
-  clear(acc, n * QUARTERS);
-  for (size_t b = 0; b < tiles->n_blocks; b++)
-#pragma clang loop unroll(full)
-    for (int g = 0; g < n; g++) {
-      v128_t isum[QUARTERS];
-      if (q8)
-        block_q8(isum, tiles + g, b, pairs);
-      else
-        block_q4(isum, tiles + g, b, fifteen, pairs);
-      add_quarters(acc + g * QUARTERS, isum, tiles + g, b);
-    }
-#pragma clang loop unroll(full)
-  for (int g = 0; g < n; g++) store_quarters(tiles + g, acc + g * QUARTERS);
-}
-
 /* ---------------------------------------------------------------- INT2 */
 
 /* Twice the codes of columns 4 word + 8 k ... + 3 of an INT2 block. */
@@ -204,12 +186,15 @@ ML_PACKED_MATMUL(k_matmul_int2_packed, 8, TILE, int2_wide, int2_one, NULL)
 
 /* ---------------------------------------------------------------- kernels of both tables */
 
-#define MATMUL(name, block_bytes, q8, pairs)                                               \
-  static inline void name##_one(const ml_tile *tile) { groups_one(tile, 1, q8, pairs); }   \
-  static inline void name##_two(const ml_tile *tiles) { groups_one(tiles, 2, q8, pairs); } \
-  static inline void name##_wide(const ml_tile *tile) {                                    \
-    EACH_QUARTER(quarter) quarter_wide(tile, quarter, q8, pairs);                          \
-  }                                                                                        \
+#define MATMUL(name, block_bytes, q8, pairs)                                                                 \
+  TEMPLATE void name##_block(v128_t isum[QUARTERS], const ml_tile *tile, size_t b, v128_t fifteen) {         \
+    q8 ? block_q8(isum, tile, b, pairs) : block_q4(isum, tile, b, fifteen, pairs);                           \
+  }                                                                                                          \
+  static inline void name##_one(const ml_tile *tile) { groups_one(tile, 1, name##_block, byte_mask(15)); }   \
+  static inline void name##_two(const ml_tile *tiles) { groups_one(tiles, 2, name##_block, byte_mask(15)); } \
+  static inline void name##_wide(const ml_tile *tile) {                                                      \
+    EACH_QUARTER(quarter) quarter_wide(tile, quarter, q8, pairs);                                            \
+  }                                                                                                          \
   ML_PACKED_MATMUL(name, block_bytes, TILE, name##_wide, name##_one, name##_two)
 MATMUL(dot4_q4_0, 16, false, false)
 MATMUL(dot4_q8_0, 32, true, false)

@@ -137,7 +137,8 @@ static inline void int2_one(const ml_tile *tile) { EACH_QUARTER(quarter) int2_qu
 static inline v128_t even_bytes(v128_t word) { return wasm_i16x8_shr(wasm_i16x8_shl(word, 8), 8); }
 static inline v128_t odd_bytes(v128_t word) { return wasm_i16x8_shr(word, 8); }
 
-static inline void block_q8(v128_t isum[QUARTERS], const ml_tile *tile, size_t b) {
+static inline void block_q8(v128_t isum[QUARTERS], const ml_tile *tile, size_t b, v128_t nibble) {
+  (void)nibble;
   clear(isum, QUARTERS);
 #pragma clang loop unroll(full)
   for (int word = 0; word < 8; word++) {
@@ -177,29 +178,11 @@ static inline void q8_wide(const ml_tile *tile) { EACH_QUARTER(quarter) q8_quart
 
 /* ---------------------------------------------------------------- one token */
 
-/* n groups, of one matrix. */
-__attribute__((always_inline)) static inline void groups_one(const ml_tile *tiles, const int n,
-                                                             const bool q8) {
-  v128_t nibble = wasm_u16x8_shr(byte_mask(15), 8), acc[2 * QUARTERS];
-  clear(acc, n * QUARTERS);
-  for (size_t b = 0; b < tiles->n_blocks; b++)
-#pragma clang loop unroll(full)
-    for (int g = 0; g < n; g++) {
-      v128_t isum[QUARTERS];
-      if (q8)
-        block_q8(isum, tiles + g, b);
-      else
-        block_q4(isum, tiles + g, b, nibble);
-      add_quarters(acc + g * QUARTERS, isum, tiles + g, b);
-    }
-#pragma clang loop unroll(full)
-  for (int g = 0; g < n; g++) store_quarters(tiles + g, acc + g * QUARTERS);
-}
-
-static inline void q4_one(const ml_tile *tile) { groups_one(tile, 1, false); }
-static inline void q4_two(const ml_tile *tiles) { groups_one(tiles, 2, false); }
-static inline void q8_one(const ml_tile *tile) { groups_one(tile, 1, true); }
-static inline void q8_two(const ml_tile *tiles) { groups_one(tiles, 2, true); }
+static inline v128_t nibble_mask(void) { return wasm_u16x8_shr(byte_mask(15), 8); }
+static inline void q4_one(const ml_tile *tile) { groups_one(tile, 1, block_q4, nibble_mask()); }
+static inline void q4_two(const ml_tile *tiles) { groups_one(tiles, 2, block_q4, nibble_mask()); }
+static inline void q8_one(const ml_tile *tile) { groups_one(tile, 1, block_q8, nibble_mask()); }
+static inline void q8_two(const ml_tile *tiles) { groups_one(tiles, 2, block_q8, nibble_mask()); }
 
 ML_PACKED_MATMUL(k_matmul_int2_packed, 8, INT2_TILE, int2_wide, int2_one, NULL)
 ML_PACKED_MATMUL(k_matmul_q4_0_packed, 16, TILE, q4_wide, q4_one, q4_two)

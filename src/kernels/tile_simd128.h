@@ -92,4 +92,23 @@ __attribute__((always_inline)) static inline void clear(v128_t *acc, const int n
   for (int i = 0; i < n; i++) acc[i] = wasm_i32x4_splat(0);
 }
 
+/* All sums of a block, of one token. `mask` is whatever they need of constants. */
+typedef void block_fn(v128_t isum[QUARTERS], const ml_tile *tile, size_t b, v128_t mask);
+
+/* One token with n <= 2 groups of one matrix. */
+__attribute__((always_inline)) static inline void groups_one(const ml_tile *tiles, const int n,
+                                                             block_fn *block, v128_t mask) {
+  v128_t acc[2 * QUARTERS];
+  clear(acc, n * QUARTERS);
+  for (size_t b = 0; b < tiles->n_blocks; b++)
+#pragma clang loop unroll(full)
+    for (int g = 0; g < n; g++) {
+      v128_t isum[QUARTERS];
+      block(isum, tiles + g, b, mask);
+      add_quarters(acc + g * QUARTERS, isum, tiles + g, b);
+    }
+#pragma clang loop unroll(full)
+  for (int g = 0; g < n; g++) store_quarters(tiles + g, acc + g * QUARTERS);
+}
+
 #endif
